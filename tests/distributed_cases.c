@@ -320,8 +320,7 @@ static void float_tallies(distributed_world *w)
         wf_array *sums = wf_full(w->ctx, WF_F32, WF_SHAPE(10), 0.1),
                  *wide = wf_full(w->ctx, WF_F64, WF_SHAPE(3, 33), 1), *half = wf_full(w->ctx, WF_F16, WF_SHAPE(4), 0.1),
                  *product = wf_full(w->ctx, WF_F32, WF_SHAPE(7), 1), *pairs = wf_full(w->ctx, WF_C64, WF_SHAPE(5), 0.3),
-                 *counts = wf_full(w->ctx, WF_I32, WF_SHAPE(10), 3), *own = wf_full(w->ctx, WF_F32, shape, 0.7),
-                 *total = wf_full(w->ctx, WF_F32, WF_SHAPE(1), 0);
+                 *counts = wf_full(w->ctx, WF_I32, WF_SHAPE(10), 3), *own = wf_full(w->ctx, WF_F32, shape, 0.7);
         for (int turn = 0; turn < 2; ++turn) {
             wf_graph *g = wf_begin(w->ctx, .shape = shape);
             wf_val v = wf_in(g, a), x = wf_index(g, last), y = wf_index(g, 0), f = wf_cast(v, WF_F32);
@@ -342,13 +341,6 @@ static void float_tallies(distributed_world *w)
                 index[d] = wf_index(g, d);
             wf_accumulate_n(g, WF_JOIN_ADD, WF_MODE_AUTO, own, f, (wf_vals){ index, (size_t)shape.rank });
             world_run(w, g);
-            g = wf_begin(w->ctx, .shape = shape, .reduce = WF_ALL_AXES); /* a reduction joins, too */
-            wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
-            wf_inc(sum, wf_cast(wf_in(g, a), WF_F32));
-            wf_accumulate(g, WF_JOIN_ADD, sums, wf_cast(wf_in(g, a), WF_F32), wf_mod(wf_index(g, 0), 10));
-            wf_section(g, WF_SECTION_POST);
-            wf_out(g, total, sum);
-            world_run(w, g);
         }
         world_result(w, sums);
         world_result(w, wide);
@@ -357,7 +349,6 @@ static void float_tallies(distributed_world *w)
         world_result(w, pairs);
         world_result(w, counts);
         world_result(w, own);
-        world_result(w, total);
         wf_release(a);
     }
 }

@@ -194,48 +194,32 @@ static void reduction_box(const wf_dist *dist, int64_t *size)
     }
 }
 
-/* The boxes of a reduction: their number along each axis, and the rank of each, in C order. */
-typedef struct boxes {
-    int64_t n[AXES];
-    int32_t *owner;
-} boxes;
-
-static int64_t number_of(const boxes *all, const int64_t *at)
+/* Sets the rank of each box, numbered in C order. Returns their number; 0: no memory. */
+static int64_t own_boxes(const ranks_model *m, const int64_t *size, int32_t **owner)
 {
-    return (at[0] * all->n[1] + at[1]) * all->n[2] + at[2];
-}
-
-/* Sets the boxes; false: no memory. */
-static bool own_boxes(const ranks_model *m, const int64_t *size, boxes *all)
-{
-    int64_t n = 1;
+    int64_t all[AXES], n = 1;
     for (int d = 0; d < AXES; d++)
-        n *= all->n[d] = (m->dist->shape.dim[d] + size[d] - 1) / size[d];
-    if (!(all->owner = malloc((size_t)n * sizeof *all->owner)))
-        return false;
+        n *= all[d] = (m->dist->shape.dim[d] + size[d] - 1) / size[d];
+    if (!(*owner = malloc((size_t)n * sizeof **owner)))
+        return 0;
     for (int r = 0; r < m->n; r++) {
         const box *s = &m->need[r];
         for (int64_t z = s->lo[0]; z < s->hi[0] && elements(s); z += size[0])
             for (int64_t y = s->lo[1]; y < s->hi[1]; y += size[1])
                 for (int64_t x = s->lo[2]; x < s->hi[2]; x += size[2])
-                    all->owner[number_of(all, (int64_t[]){ z / size[0], y / size[1], x / size[2] })] = r;
+                    (*owner)[(z / size[0] * all[1] + y / size[1]) * all[2] + x / size[2]] = r;
     }
-    return true;
+    return n;
 }
 
-/* Results of boxes are joined as a tree, which halves the longest axis each time. Returns the rank that has all boxes of a
- * range; NOBODY: none has, and the largest subtrees that one rank has are added to what that rank gives to all others. */
-static int32_t add_roots(ranks_model *m, const boxes *all, box range)
+/* Results of boxes are joined as a binary tree. Returns the rank that has all boxes lo .. hi - 1; NOBODY: none has, and the
+ * largest subtrees that one rank has are added to what that rank gives to all others. */
+static int32_t add_roots(ranks_model *m, const int32_t *owner, int64_t lo, int64_t hi)
 {
-    int axis = 0;
-    for (int d = 1; d < AXES; d++)
-        if (range.hi[d] - range.lo[d] > range.hi[axis] - range.lo[axis])
-            axis = d;
-    if (range.hi[axis] - range.lo[axis] < 2)
-        return all->owner[number_of(all, range.lo)];
-    box first = range, second = range;
-    first.hi[axis] = second.lo[axis] = range.lo[axis] + (range.hi[axis] - range.lo[axis]) / 2;
-    const int32_t left = add_roots(m, all, first), right = add_roots(m, all, second);
+    if (hi - lo < 2)
+        return owner[lo];
+    const int64_t middle = lo + (hi - lo) / 2;
+    const int32_t left = add_roots(m, owner, lo, middle), right = add_roots(m, owner, middle, hi);
     if (left == right)
         return left;
     if (left != NOBODY)
@@ -248,20 +232,21 @@ static int32_t add_roots(ranks_model *m, const boxes *all, box range)
 static wf_status predict_sum(ranks_model *m)
 {
     int64_t size[AXES];
-    boxes all;
+    int32_t *owner;
     reduction_box(m->dist, size);
     need_share(m, size);
-    if (!own_boxes(m, size, &all))
+    const int64_t boxes = own_boxes(m, size, &owner);
+    if (!boxes)
         return WF_ERR_MEMORY;
     add_exchange(m, false);
     add_agreement(m, STATUS);
     for (int r = 0; r < m->n; r++)
         m->bytes[r] = 0;
-    const int32_t one = add_roots(m, &all, (box){ .hi = { all.n[0], all.n[1], all.n[2] } });
-    if (one != NOBODY)
-        m->bytes[one] = RESULT;
+    const int32_t all = add_roots(m, owner, 0, boxes);
+    if (all != NOBODY)
+        m->bytes[all] = RESULT;
     add_gather(m);
-    free(all.owner);
+    free(owner);
     return WF_OK;
 }
 

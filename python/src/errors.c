@@ -29,6 +29,7 @@ PyObject *wfpy_message(const char *text)
     static const struct {
         const char *in_c, *in_python;
     } functions[] = {
+        { "wf_array_block_end", "Array.block" },
         { "wf_array_block", "Array.block" },
         { "wf_array_collect", "Array.collect" },
         { "wf_array_redistribute", "Array.redistribute" },

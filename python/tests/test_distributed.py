@@ -133,14 +133,14 @@ def test_blocks(a):
     same(a, expected)
     assert numpy.array_equal(half, expected[:, :2] + 1)
     ended = "the block of a distributed array that has ended"
-    for use in (lambda: block + 1, lambda: block[0], lambda: repr(block), lambda: numpy.asarray(block),
+    for use in (lambda: block + 1, lambda: block[0], lambda: numpy.asarray(block),
                 lambda: block.tolist(), lambda: weft.sum(block), lambda: block.dist, lambda: block.astype("f8"),
                 lambda: weft.ewise(lambda u: u, block), lambda: weft.text("a + 1", a=block), lambda: block.copy(),
                 lambda: weft.from_dlpack(block), lambda: block.block().__enter__(), lambda: weft.eval(block).x,
                 lambda: block.fill(1)):
         with pytest.raises((weft.ArgumentError, AttributeError, BufferError), match=f"{ended}|'NoneType'"):
             use()
-    assert not block.is_lazy and len(block) == 0
+    assert not block.is_lazy and len(block) == 0 and repr(block) == "<weft.Array: a block that has ended>"
     with a.block() as one, a.block() as two:  # two views
         two[0] = 5
         assert one[0, 0, 0].item() == 5

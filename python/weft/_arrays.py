@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from . import _weft
-from ._weft import Array, Value, Variable, asarray, empty, ops
+from ._weft import ArgumentError, Array, Value, Variable, asarray, empty, ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,6 +120,10 @@ def _rows(array, cut, indent):
 
 
 def _repr(array):
+    try:
+        array.dist
+    except ArgumentError:
+        return "<weft.Array: a block that has ended>"
     if array.is_lazy:
         return f"<weft.Array {array.dtype} {array.shape} lazy>"
     if array.dist is not None:

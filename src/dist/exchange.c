@@ -158,6 +158,9 @@ wf__exchange *wf__exchange_for(wf_array *a, wf__needs *need, bool *made)
     int n = 0;
     for (wf__exchange **at = &d->exchange, *e; (e = *at); at = &e->next, ++n) {
         if (wf__needs_equal(e->need, need)) {
+            wf__needs *old = e->need; /* the next launch of this plan finds the same needs */
+            e->need = wf__needs_retain(need);
+            wf__needs_release(old);
             *at = e->next;
             e->next = d->exchange;
             return d->exchange = e;

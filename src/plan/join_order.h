@@ -1,6 +1,10 @@
-/* join_order.h - the order in which the values of a stage's parts are joined: a binary tree, which all backends and all ranks
- * follow. The parts form a grid, along the loops that are cut. A range of parts is halved along its longest axis, so that
- * the parts of a subtree are neighbours along all axes; of equal axes, along the first. The second half gets the odd part. */
+/* join_order.h - the order in which the values of a stage's parts are joined: a binary tree, which all ranks follow. The parts
+ * form a grid. A range of parts is halved along its longest axis; of equal axes, along the first. The second half gets the odd
+ * part.
+ *
+ * Partial results of reductions are a grid of one axis, in C order of the parts; GPUs have the same tree (src/ptx/join.c).
+ * Private copies are a grid with an axis for each loop. The parts of a subtree are then neighbours along all axes, so that the
+ * copies of a rank, whose boxes form a block, join to few. */
 #ifndef WEFT_PLAN_JOIN_ORDER_H
 #define WEFT_PLAN_JOIN_ORDER_H
 #include "plan/plan.h"
@@ -10,7 +14,7 @@ typedef struct wf__part_grid {
     int64_t n[WF_MAX_RANK]; /* parts along each loop; 1 = a loop that is kept */
 } wf__part_grid;
 
-/* The parts of a stage that reduces or that has a copy for each box. */
+/* The parts of a stage that reduces or that has a copy for each box, along each loop. */
 static inline wf__part_grid wf__parts_of(const wf__stage *stage)
 {
     wf__part_grid grid = { .axes = stage->lowered.rank };
@@ -19,6 +23,15 @@ static inline wf__part_grid wf__parts_of(const wf__stage *stage)
         grid.n[d] = wf__keeps_loop(&stage->lowered, d) ? 1 : (stage->extent[d] + size - 1) / size;
     }
     return grid;
+}
+
+/* The same parts in C order, as a grid of one axis. */
+static inline wf__part_grid wf__in_line(const wf__part_grid *grid)
+{
+    wf__part_grid line = { .axes = 1, .n = { 1 } };
+    for (int d = 0; d < grid->axes; ++d)
+        line.n[0] *= grid->n[d];
+    return line;
 }
 
 static inline wf__box wf__all_parts(const wf__part_grid *grid)

@@ -49,12 +49,6 @@ typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *h
  * memory of this thread only, in ascending order of lanes and rows. So the bits in private memory depend on the order
  * of boxes alone. */
 
-/* True for a loop over an axis that the reductions of a body keep. */
-static inline bool wf__keeps_loop(const wf__ir *body, int loop)
-{
-    return loop < body->kept || (body->kept_lane && loop == body->rank - 1);
-}
-
 /* Private memory of all ACCUMs that update an array in one way: copies in C order, spread times as long, of the body
  * slot's dtype. Copies begin with the join's neutral element, and are joined with the target after all
  * points. */
@@ -67,6 +61,12 @@ typedef struct wf__private {
     bool direct;       /* one of the copies may be the array itself */
     uint64_t elements; /* elements of the array */
 } wf__private;
+/* Returns the bytes of a copy, with one more spread element, to which inactive lanes write. */
+static inline size_t wf__copy_bytes(const wf__private *p, unsigned dtype)
+{
+    enum { LINE = 128 }; /* two cache lines: the processor fetches them in pairs */
+    return (((size_t)p->elements + 1) * p->spread * wf__size(dtype) + 2 * LINE) / LINE * LINE;
+}
 
 /* Memory of one block: slot.shared is 1 + the offset of a slot in it. */
 typedef struct wf__own_memory {

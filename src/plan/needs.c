@@ -73,9 +73,9 @@ static bool same_but(const wf__box *a, const wf__box *b, int n, int axis)
     return true;
 }
 
-/* Cuts n > 0 boxes, as far as axes from `axis` on matter; the others are 0 in the result. Cuts into slabs between the numbers where boxes begin or end along the
- * axis, and each slab likewise along the later ones. Slabs side by side that are cut alike are one. Returns the number of
- * boxes; -1: there are more than WF__MOST_BOXES. */
+/* Cuts n > 0 boxes, as far as axes from `axis` on matter; the others are 0 in the result. Cuts into slabs between the numbers
+ * where boxes begin or end along the axis, and each slab likewise along the later ones. Slabs side by side that are cut alike
+ * are one. Returns the number of boxes; -1: there are more than WF__MOST_BOXES. */
 static int cut(const wf__box *const *in, int n, int axis, int rank, wf__box *out)
 {
     int64_t at[2 * WF__BOXES_ROOM];
@@ -179,16 +179,6 @@ wf__box wf__needs_hull(const wf__needs *needs, int of)
     for (uint32_t i = 0; i < n; ++i)
         hull = i ? wf__box_hull(&hull, &box[i], needs->rank) : box[i];
     return hull;
-}
-
-size_t wf__needs_elements(const wf__needs *needs, int of)
-{
-    size_t sum = 0;
-    uint32_t n;
-    const wf__box *box = wf__needs_of(needs, of, &n);
-    for (uint32_t i = 0; i < n; ++i)
-        sum += wf__box_elements(&box[i], needs->rank);
-    return sum;
 }
 
 bool wf__needs_equal(const wf__needs *a, const wf__needs *b)

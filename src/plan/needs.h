@@ -39,7 +39,6 @@ static inline const wf__box *wf__needs_of(const wf__needs *needs, int of, uint32
 }
 /* Returns the smallest box around what a rank needs; an empty box if it needs nothing. */
 wf__box wf__needs_hull(const wf__needs *needs, int of);
-size_t wf__needs_elements(const wf__needs *needs, int of); /* the number of elements that a rank needs */
 bool wf__needs_equal(const wf__needs *a, const wf__needs *b);
 /* True if each rank needs no other elements than in `of`, needs of the same array. */
 bool wf__needs_within(const wf__needs *needs, const wf__needs *of);

@@ -238,6 +238,12 @@ typedef struct wf__stage {
 } wf__stage;
 
 enum { WF__CUT = 255 };
+/* True for a loop over an axis that the reductions of a body keep. */
+static inline bool wf__keeps_loop(const wf__ir *body, int loop)
+{
+    return loop < body->kept || (body->kept_lane && loop == body->rank - 1);
+}
+
 /* Sets the strides of a scan from the memory of its objects. */
 static inline void wf__scan_lay(wf__stage *stage, const wf__bind *bind)
 {

@@ -1,11 +1,10 @@
 /* join.c - the kernel that joins the partial results of boxes or parts, [rows][cells], in the processor's order
- * (src/plan/join_order.h): a binary tree. A row is a part of a grid; a range of parts is halved along its longest axis.
+ * (src/run/cpu/partials.c): a binary tree that joins the first half of the rows with the second, each half likewise.
  *
- * At depth d the tree has 2^d ranges of parts. The bits of a range's number, from the highest on, say which half was
- * taken at each depth. A thread has one cell and one range. The tree is so deep that a range has one part or none; if a
- * range of one part is halved, the first half gets the part. Threads along y then join upwards through shared memory.
- * If several thread blocks share a cell, another launch joins their rows, which are a grid of one axis; its tree is the top
- * of this one.
+ * At depth d the tree has 2^d ranges of rows. The bits of a range's number, from the highest on, say which half was
+ * taken at each depth. A thread has one cell and one range. The tree is so deep that a range has one row or none; if a
+ * range of one row is halved, the first half gets the row. Threads along y then join upwards through shared memory.
+ * If several thread blocks share a cell, another launch joins their rows; its tree is the top of this one.
  */
 #include "ptx/gen.h"
 
@@ -97,82 +96,36 @@ static void find_thread(joiner *j)
     EMIT(g, "mul.lo.u64 $0, $1, $2", j->next, threads, v_int(CELL));
 }
 
-/* A range of parts along the loops that may be cut. */
-typedef struct range {
-    int n;
-    val lo[WF_MAX_RANK], hi[WF_MAX_RANK], parts[WF_MAX_RANK];
-} range;
-
-static range all_parts(gen *g)
-{
-    range r = { 0 };
-    for (int d = 0; d < g->ir->rank; ++d) {
-        if (wf__keeps_loop(g->ir, d))
-            continue;
-        r.lo[r.n] = wf__ptx_reg(g, V_D);
-        r.hi[r.n] = wf__ptx_reg(g, V_D);
-        r.parts[r.n] = wf__ptx_field_value(g, WF__PTX_PARTS, 0, d, false);
-        EMIT(g, "mov.b64 $0, 0", r.lo[r.n]);
-        EMIT(g, "mov.b64 $0, $1", r.hi[r.n], r.parts[r.n]);
-        ++r.n;
-    }
-    return r;
-}
-
-/* Takes the half of a range along the longest axis for which the predicate holds. */
-static void take_half(gen *g, const range *r, val first, val second)
-{
-    val most = wf__ptx_reg(g, V_D), count = wf__ptx_reg(g, V_D), axis = wf__ptx_reg(g, V_R);
-    val half = wf__ptx_reg(g, V_D), mid = wf__ptx_reg(g, V_D), p = wf__ptx_reg(g, V_P);
-    EMIT(g, "sub.u64 $0, $1, $2", most, r->hi[0], r->lo[0]);
-    EMIT(g, "mov.b32 $0, 0", axis);
-    for (int d = 1; d < r->n; ++d) {
-        EMIT(g, "sub.u64 $0, $1, $2", count, r->hi[d], r->lo[d]);
-        EMIT(g, "setp.gt.u64 $0, $1, $2", p, count, most);
-        EMIT(g, "selp.b64 $0, $1, $0, $2", most, count, p);
-        EMIT(g, "selp.b32 $0, $1, $0, $2", axis, v_int(d), p);
-    }
-    EMIT(g, "shr.u64 $0, $1, 1", half, most);
-    EMIT(g, "max.u64 $0, $0, 1", half); /* the first half gets a single part */
-    EMIT(g, "min.u64 $0, $0, $1", half, most);
-    for (int d = 0; d < r->n; ++d) {
-        EMIT(g, "add.u64 $0, $1, $2", mid, r->lo[d], half);
-        EMIT(g, "setp.eq.and.s32 $0, $1, $2, $3", p, axis, v_int(d), second);
-        EMIT(g, "selp.b64 $0, $1, $0, $2", r->lo[d], mid, p);
-        EMIT(g, "setp.eq.and.s32 $0, $1, $2, $3", p, axis, v_int(d), first);
-        EMIT(g, "selp.b64 $0, $1, $0, $2", r->hi[d], mid, p);
-    }
-}
-
 /* Descends the tree to the row of the thread's range. */
 static void find_row(joiner *j)
 {
     gen *g = j->g;
-    val number = wf__ptx_reg(g, V_D), bit = wf__ptx_reg(g, V_R), p = wf__ptx_reg(g, V_P), digit = wf__ptx_reg(g, V_D);
-    val first = wf__ptx_reg(g, V_P), second = wf__ptx_reg(g, V_P);
+    val number = wf__ptx_reg(g, V_D), hi = wf__ptx_reg(g, V_D), mid = wf__ptx_reg(g, V_D), half = wf__ptx_reg(g, V_D);
+    val bit = wf__ptx_reg(g, V_R), p = wf__ptx_reg(g, V_P), digit = wf__ptx_reg(g, V_D);
     val again = wf__ptx_new_label(g), done = wf__ptx_new_label(g);
-    const range r = all_parts(g);
     j->lo = wf__ptx_reg(g, V_D);
     j->full = wf__ptx_reg(g, V_P);
     EMIT(g, "mad.lo.u64 $0, $1, $2, $3", number, j->group, read_special(g, "%ntid.y"), j->y);
+    EMIT(g, "mov.b64 $0, 0", j->lo);
+    EMIT(g, "mov.b64 $0, $1", hi, read_field(g, WF__PTX_LINES, 0));
     EMIT(g, "mov.b32 $0, $1", bit, wf__ptx_field_value(g, WF__PTX_DEPTH, 0, 0, true));
     wf__ptx_place_label(g, again);
     EMIT(g, "sub.s32 $0, $0, 1", bit);
     EMIT(g, "setp.lt.s32 $0, $1, 0", p, bit);
     EMIT(g, "@$0 bra $1", p, done);
+    EMIT(g, "sub.u64 $0, $1, $2", mid, hi, j->lo);
+    EMIT(g, "shr.u64 $0, $1, 1", half, mid);
+    EMIT(g, "max.u64 $0, $0, 1", half); /* the first half gets a single row */
+    EMIT(g, "min.u64 $0, $0, $1", mid, half);
+    EMIT(g, "add.u64 $0, $0, $1", mid, j->lo);
     EMIT(g, "shr.u64 $0, $1, $2", digit, number, bit);
     EMIT(g, "and.b64 $0, $0, 1", digit);
-    EMIT(g, "setp.eq.s64 $0, $1, 0", first, digit);
-    EMIT(g, "setp.ne.s64 $0, $1, 0", second, digit);
-    take_half(g, &r, first, second);
+    EMIT(g, "setp.ne.s64 $0, $1, 0", p, digit);
+    EMIT(g, "selp.b64 $0, $1, $0, $2", j->lo, mid, p);
+    EMIT(g, "selp.b64 $0, $0, $1, $2", hi, mid, p);
     EMIT(g, "bra $0", again);
     wf__ptx_place_label(g, done);
-    EMIT(g, "mov.b64 $0, 0", j->lo);
-    EMIT(g, "mov.pred $0, $1", j->full, j->there);
-    for (int d = 0; d < r.n; ++d) {
-        EMIT(g, "mad.lo.u64 $0, $0, $1, $2", j->lo, r.parts[d], r.lo[d]);
-        EMIT(g, "setp.lt.and.u64 $0, $1, $2, $0", j->full, r.lo[d], r.hi[d]);
-    }
+    EMIT(g, "setp.lt.and.u64 $0, $1, $2, $3", j->full, j->lo, hi, j->there);
 }
 
 static void load_row(joiner *j)

@@ -45,8 +45,7 @@ typedef enum wf__ptx_what {
     /* The joining kernel. Its thread blocks are numbered: tiles of cells first, then ranges of rows. */
     WF__PTX_FROM,   /* address of the values to join: [reductions][rows][cells] */
     WF__PTX_PLANE,  /* bytes from one reduction's values to the next one's */
-    WF__PTX_LINES,  /* rows; 0 = the stage has no points */
-    WF__PTX_PARTS,  /* axis. Parts along a loop; the rows are the parts in C order */
+    WF__PTX_LINES,  /* rows */
     WF__PTX_RANGES, /* ranges of rows, each joined into one row; a power of two */
     WF__PTX_DEPTH   /* log2 of the number of ranges that single threads have */
 } wf__ptx_what;

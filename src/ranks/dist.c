@@ -105,6 +105,9 @@ static bool better(cost a, cost b)
     return a.largest < b.largest;
 }
 
+/* Tries a number of ranks along this axis. */
+static void try_number(choice *c, int axis, int32_t left, int32_t ranks);
+
 /* Tries all numbers of ranks along this axis and the following ones, whose product is `left`; large ones first, so that
  * of equal grids the first one cuts the first axes. */
 static void try_axis(choice *c, int axis, int32_t left)
@@ -120,12 +123,22 @@ static void try_axis(choice *c, int axis, int32_t left)
         memcpy(c->grid, c->at.grid, sizeof c->grid);
         return;
     }
-    int32_t given = c->options->grid[axis];
-    for (int32_t g = left; g >= 1; g--)
-        if (left % g == 0 && (!given || given == g)) {
-            c->at.grid[axis] = g;
-            try_axis(c, axis + 1, left / g);
-        }
+    int32_t small = 1;
+    for (; small <= left / small; small++) /* divisors come in pairs */
+        if (left % small == 0)
+            try_number(c, axis, left, left / small);
+    while (--small >= 1)
+        if (left % small == 0 && small < left / small)
+            try_number(c, axis, left, small);
+}
+
+static void try_number(choice *c, int axis, int32_t left, int32_t ranks)
+{
+    const int32_t given = c->options->grid[axis];
+    if (given && given != ranks)
+        return;
+    c->at.grid[axis] = ranks;
+    try_axis(c, axis + 1, left / ranks);
 }
 
 wf_status wf_dist_make(const wf_shape *shape, int n, const wf_dist_options *options, wf_dist *out)

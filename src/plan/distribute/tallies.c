@@ -85,15 +85,15 @@ static bool check_order(wf__planning *p, const wf__stage *stage, wf__ref r, cons
         return wf__fail_store(
             p, stage, r,
             "is accumulated into by ranks, and is too large for the copies that give sums and products "
-            "of floats an order that all ranks share: it may have 1 MiB");
+            "of floats an order that all ranks share: it may have 1 MiB, and less with a small wf_set_expand_bytes");
     if (how->itself && stage->lowered.loops)
         return wf__fail_store(p, stage, r,
                               "is accumulated into by ranks, at the points' own places in a loop, which adds to the "
                               "elements before in another order than ranks do: add up in a variable of the loop");
     if (how->copies && !stage->copies.for_boxes)
         return wf__fail_store(p, stage, r,
-                              "is accumulated into by ranks, in a stage that also reduces some axes and keeps others: "
-                              "make it two launches");
+                              "is accumulated into by ranks, which give sums and products of floats an order of their "
+                              "own, in a stage that also reduces: make it two launches");
     return true;
 }
 
@@ -115,7 +115,8 @@ static bool add_tally(wf__planning *p, wf__stage *stage, wf__ref r)
         return wf__fail_store(p, stage, r, "is accumulated into by ranks, and the same stage uses it in another way");
     for (int d = 0; d < b->rank; ++d)
         t.elements *= (size_t)b->dim[d];
-    const bool in_copies = how.copies && stage->copies.for_boxes; /* the others are joined on each rank first */
+    const bool in_copies =
+        how.copies && stage->copies.for_boxes; /* other copies are joined with the array of their rank */
     stage->division.joins_copies = stage->division.joins_copies || in_copies;
     if (in_copies && !how.itself)
         return true;

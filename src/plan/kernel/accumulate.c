@@ -447,7 +447,7 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
         exact = exact && p->exact;
         uint64_t array = p->elements * wf__size(ir->slot[p->target].dtype);
         largest = array > largest && !p->exact ? array : largest;
-        bytes += p->elements * p->spread * wf__size(ir->slot[p->slot].dtype);
+        bytes += wf__copy_bytes(p, ir->slot[p->slot].dtype);
         elements = p->elements * p->spread > elements ? p->elements * p->spread : elements;
         updates = p->updates > updates ? p->updates : updates;
     }

@@ -1,6 +1,7 @@
 /* partition.c - the cost of a stage, and its cut into boxes: units of work for threads, and of order for reductions. */
 #include "ir/cost.h"
 #include "plan/passes.h"
+#include <math.h>
 #include <stdlib.h>
 
 static int64_t cut(wf__stage *stage, int axis, int64_t size)
@@ -10,29 +11,30 @@ static int64_t cut(wf__stage *stage, int axis, int64_t size)
     return (n + stage->partition.box[axis] - 1) / stage->partition.box[axis];
 }
 
-/* Cuts a stage into at most `most` bricks, by its extents alone. Along the lanes a brick is long. Along other loops, from the
- * last to the first, bricks become shorter, since blocks of ranks cut the first axes more often than others. Returns the number
- * of bricks. */
-static int64_t cut_bricks(wf__stage *stage, int64_t most)
+/* Cuts a stage into at most `most` boxes, by its extents alone. A box is as long as possible along the lanes, and half as long
+ * along each next outer loop, since blocks of ranks cut the first axes more often than others. Returns the number of boxes. */
+static int64_t cut_for_copies(wf__stage *stage, int64_t most)
 {
     const int lane = stage->lowered.rank - 1;
-    int64_t size[WF_MAX_RANK], bricks = 1;
+    int64_t size[WF_MAX_RANK], boxes = 1;
     for (int d = lane; d >= 0; --d)
-        bricks *= cut(stage, d, size[d] = d == lane ? WF__BRICK_LANES : 1);
-    while (bricks > most) {
-        int64_t least = INT64_MAX;
+        boxes *= cut(stage, d, size[d] = d == lane ? WF__COPIED_BOX_LANES : 1);
+    while (boxes > most) {
+        double least = HUGE_VAL;
         int next = 0;
-        for (int d = lane; d >= 0; --d) /* the sizes wanted double from loop to loop */
-            if (size[d] < stage->extent[d] && size[d] << (lane - d) < least) {
-                least = size[d] << (lane - d);
+        for (int d = lane; d >= 0; --d) { /* wanted are lengths that double from each loop to the next inner one */
+            const double length = (double)size[d] * (1 << (lane - d));
+            if (size[d] < stage->extent[d] && length < least) {
+                least = length;
                 next = d;
             }
-        size[next] *= 2;
-        bricks = 1;
+        }
+        size[next] = size[next] > stage->extent[next] / 2 ? stage->extent[next] : 2 * size[next];
+        boxes = 1;
         for (int d = 0; d <= lane; ++d)
-            bricks *= cut(stage, d, size[d]);
+            boxes *= cut(stage, d, size[d]);
     }
-    return bricks;
+    return boxes;
 }
 
 /* Returns the number of parts that rows are cut into, if lanes are kept. Parts are work for threads if there are few
@@ -121,11 +123,12 @@ static bool cut_strips(wf__stage *stage)
     return true;
 }
 
-/* True if each box of the stage has copies of the arrays that it accumulates into, whose order the shape decides. */
+/* True if each box of the stage has copies of the arrays that it accumulates into, whose order the shape decides. Boxes of
+ * reductions are those of a stage that does not accumulate. */
 static bool has_copy_for_each_box(const wf__stage *stage)
 {
     return wf__orders_by_shape(&stage->lowered) && stage->copies.in_order && stage->copies.groups &&
-           !stage->reduce.axes && !stage->partition.one_box_per_block;
+           !stage->lowered.red_n && !stage->partition.one_box_per_block;
 }
 
 /* Cuts a stage into boxes, which have whole inner axes first. The shape alone decides the boxes of reductions, and of
@@ -151,7 +154,7 @@ static bool cut_boxes(wf__stage *stage)
     }
     if (points && has_copy_for_each_box(stage)) {
         stage->copies.for_boxes = true;
-        stage->partition.boxes = cut_bricks(stage, stage->copies.groups);
+        stage->partition.boxes = cut_for_copies(stage, stage->copies.groups);
         return false;
     }
     if (!stage->lowered.red_n && points && !wf__orders_by_shape(&stage->lowered)) {

@@ -4,15 +4,13 @@
 #include "run/cpu/copies.h"
 #include "plan/join_order.h"
 
-enum { LINE = 128 /* two cache lines: the processor fetches them in pairs */, SOME = 256 };
+enum { SOME = 256 };
 
 static size_t elements_of(const wf__private *p) { return (size_t)p->elements * p->spread; }
 
-/* Returns the bytes of a copy, with one more spread element, to which inactive lanes write. */
 static size_t bytes_of(const wf__stage *stage, const wf__private *p)
 {
-    size_t bytes = (elements_of(p) + p->spread) * wf__size(stage->lowered.slot[p->slot].dtype);
-    return (bytes + 2 * LINE) / LINE * LINE;
+    return wf__copy_bytes(p, stage->lowered.slot[p->slot].dtype);
 }
 
 static size_t bytes_of_all(const wf__stage *stage)

@@ -2,8 +2,7 @@
  *
  * Rows of values are joined as a binary tree (plan/join_order.h). A rank joins the subtrees of which it has all rows. The
  * largest of these, the roots, go to all ranks, and each rank joins the rest of the tree by itself. A rank that owns
- * a box of rows has few roots: their number goes with the logarithm of the number of rows along each axis where all
- * ranks cut the others in halves.
+ * consecutive rows of a reduction has at most twice as many roots as the tree has levels.
  *
  * If axes are kept, several ranks may own a row: each has other kept points. These ranks are a class, which the first of
  * them stands for.
@@ -47,6 +46,7 @@ static void note_rows(tree *t, int rank)
 {
     const wf__stage *stage = t->what->stage;
     const wf__box *share = &stage->division.share[rank];
+    const wf__part_grid parts = wf__parts_of(stage);
     const int axes = stage->lowered.rank;
     wf__box own = { { 0 }, { 0 } };
     int64_t at[WF_MAX_RANK];
@@ -61,7 +61,7 @@ static void note_rows(tree *t, int rank)
     }
     memcpy(at, own.lo, sizeof at);
     for (int d = 0; d >= 0;) {
-        const int64_t row = wf__part_number(&t->grid, at);
+        const int64_t row = wf__part_number(&parts, at);
         if (t->owner[row] == NOBODY)
             t->owner[row] = rank;
         t->class_of[rank] = t->owner[row];
@@ -174,7 +174,8 @@ static bool begin(tree *t, const joined *what, const wf__others *others)
 {
     const size_t ranks = (size_t)others->ranks;
     size_t total = 0;
-    *t = (tree){ .what = what, .others = others, .grid = wf__parts_of(what->stage) };
+    const wf__part_grid parts = wf__parts_of(what->stage);
+    *t = (tree){ .what = what, .others = others, .grid = what->copies ? parts : wf__in_line(&parts) };
     wf__box all = wf__all_parts(&t->grid);
     const size_t n = wf__box_elements(&all, t->grid.axes);
     t->owner = wf__alloc(n * sizeof *t->owner);

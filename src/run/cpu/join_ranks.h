@@ -1,4 +1,4 @@
-/* join_ranks.h - joins the partial results of a reduction over all ranks (join_ranks.c). */
+/* join_ranks.h - joins partial results of reductions, and private copies of arrays, over all ranks (join_ranks.c). */
 #ifndef WEFT_JOIN_RANKS_H
 #define WEFT_JOIN_RANKS_H
 #include "run/cpu/copies.h"

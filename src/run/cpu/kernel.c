@@ -199,6 +199,8 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
             ok = run_watched(&l, f);
         else if (ok && runs)
             run_boxes(&l);
+        if (wf__waits_for_ranks(stage)) /* boxes may be left out, which the other ranks must know before they join */
+            ok = !wf__is_cancelled(f) && ok;
         if (l.copies && !stage->division.joins_copies)
             wf__copies_join(l.copies, e->pool, l.threads, mem, false);
         if (note)
@@ -214,7 +216,8 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
     if (stage->division.tallies && !stage->empty)
         ok = wf__tallies_join(&tallies, r->others, ok, stage->division.joins, f);
     wf__tallies_end(&tallies);
-    const bool told = stage->division.joins || stage->division.tallies; /* all ranks know whether one has failed */
+    const bool told =
+        stage->division.joins || stage->division.tallies; /* by an agreement above, if a rank has failed */
     if (stage->division.joins_copies && !stage->empty && (ok || !told)) {
         ok = wf__join_copies_of_ranks(stage, l.copies, r->others, ok, f);
         if (ok)

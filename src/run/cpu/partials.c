@@ -1,6 +1,5 @@
 /* partials.c - partial results of boxes, joined pairwise and then with the initial value, in a fixed order. */
 #include "run/cpu/partials.h"
-#include "plan/join_order.h"
 #include "run/interp/joiner.h"
 
 int64_t wf__partials_rows(const wf__stage *stage)
@@ -55,31 +54,21 @@ void wf__partials_join_pair(const wf__partials *p, int64_t to, int64_t from)
                    p->pairs + 2 * body->red_n);
 }
 
-/* Joins the partial results of a range of parts into those of its first part. The range is as before at the end. */
-static void join_rows(const wf__partials *p, const wf__part_grid *grid, wf__box *range)
+/* Joins the partial results lo .. hi - 1 into those of lo. */
+static void join_rows(const wf__partials *p, int64_t lo, int64_t hi)
 {
-    const int axis = wf__halved_axis(grid, range);
-    if (axis < 0)
+    if (hi - lo < 2)
         return;
-    const int64_t lo = range->lo[axis], hi = range->hi[axis], mid = wf__second_half(range, axis);
-    const int64_t to = wf__part_number(grid, range->lo);
-    range->hi[axis] = mid;
-    join_rows(p, grid, range);
-    range->hi[axis] = hi;
-    range->lo[axis] = mid;
-    const int64_t from = wf__part_number(grid, range->lo);
-    join_rows(p, grid, range);
-    range->lo[axis] = lo;
-    wf__partials_join_pair(p, to, from);
+    int64_t mid = lo + (hi - lo) / 2;
+    join_rows(p, lo, mid);
+    join_rows(p, mid, hi);
+    wf__partials_join_pair(p, lo, mid);
 }
 
 void wf__partials_finish(const wf__partials *p, uint64_t *result)
 {
-    if (!p->stage->empty && wf__partials_rows(p->stage) > 1) {
-        const wf__part_grid grid = wf__parts_of(p->stage);
-        wf__box all = wf__all_parts(&grid);
-        join_rows(p, &grid, &all);
-    }
+    if (!p->stage->empty)
+        join_rows(p, 0, wf__partials_rows(p->stage));
     wf__partials_set(p, result);
 }
 

@@ -230,8 +230,6 @@ static uint64_t field_value(const wf__gpu_launch *l, const wf__ptx_field *f)
         return l->plane;
     case WF__PTX_LINES:
         return (uint64_t)l->lines;
-    case WF__PTX_PARTS:
-        return (uint64_t)l->parts.n[f->axis];
     case WF__PTX_RANGES:
         return (uint64_t)l->ranges;
     case WF__PTX_DEPTH:
@@ -319,30 +317,19 @@ bool wf__gpu_start(wf__gpu_launch *l)
 }
 
 /* ---- joins ---- */
-/* The ranges of a tree that is so deep that each has a part or none. */
-static int64_t leaves_of(const wf__part_grid *parts)
-{
-    int64_t leaves = 1;
-    for (int d = 0; d < parts->axes; ++d)
-        for (int64_t n = 1; n < parts->n[d]; n *= 2)
-            leaves *= 2;
-    return leaves;
-}
-
-/* Gives threads along y one leaf each, and threads along x cells. */
+/* Gives threads along y one line each, and threads along x cells. */
 void wf__gpu_shape_join(wf__gpu_launch *l)
 {
     enum { THREADS = 256 };
     unsigned most = (unsigned)wf__ptx_join_threads(&l->stage->lowered);
-    const int64_t leaves = leaves_of(&l->parts);
     l->block_x = l->block_y = 1;
     l->ranges = 1;
     l->depth = 0;
-    for (; l->block_y < most && l->block_y < leaves; ++l->depth)
+    for (; l->block_y < most && l->block_y < l->lines; ++l->depth)
         l->block_y *= 2;
     while (2 * l->block_x * l->block_y <= (most < THREADS ? most : THREADS) && l->block_x < l->cells)
         l->block_x *= 2;
-    for (; divided(leaves, l->ranges) > l->block_y; ++l->depth)
+    for (; divided(l->lines, l->ranges) > l->block_y; ++l->depth)
         l->ranges *= 2;
     l->tiles = divided(l->cells, l->block_x);
 }

@@ -3,7 +3,6 @@
  */
 #ifndef WEFT_GPU_LAUNCH_H
 #define WEFT_GPU_LAUNCH_H
-#include "plan/join_order.h"
 #include "run/gpu/internal.h"
 
 typedef struct wf__gpu_kernel_code {
@@ -24,14 +23,13 @@ typedef struct wf__gpu_launch {
     const wf__limits *limits;
     wf__note *note; /* or NULL */
     wf__failure *failure;
-    char *results;       /* 8 bytes for each reduction of all axes: parameters of later stages */
-    char **result;       /* [reductions]: addresses to which a kernel writes the results */
-    const char *from;    /* the input of a join: [reductions][lines][cells] */
-    size_t plane;        /* bytes of one reduction in `from` */
-    int64_t cells;       /* points of the kept axes; 1 without kept axes */
-    int64_t lines;       /* boxes, or parts, that are joined for each cell */
-    wf__part_grid parts; /* the same along each loop */
-    int64_t ranges;      /* ranges of lines; each becomes a line of the next join */
+    char *results;    /* 8 bytes for each reduction of all axes: parameters of later stages */
+    char **result;    /* [reductions]: addresses to which a kernel writes the results */
+    const char *from; /* the input of a join: [reductions][lines][cells] */
+    size_t plane;     /* bytes of one reduction in `from` */
+    int64_t cells;    /* points of the kept axes; 1 without kept axes */
+    int64_t lines;    /* boxes, or parts, that are joined for each cell */
+    int64_t ranges;   /* ranges of lines; each becomes a line of the next join */
     int64_t tiles, rows, warps;
     int64_t blocks; /* thread blocks, where a thread has one point or adjacent ones */
     int depth;

@@ -32,19 +32,6 @@ static char *take_lines(wf__gpu_launch *l, int64_t lines, size_t *bytes)
     return at;
 }
 
-/* Returns a grid of n parts along one of the loops that are cut. */
-static wf__part_grid one_axis(const wf__part_grid *parts, int64_t n)
-{
-    wf__part_grid out = { .axes = parts->axes };
-    bool last = true;
-    for (int d = parts->axes - 1; d >= 0; --d) {
-        const bool here = last && parts->n[d] > 1;
-        out.n[d] = here ? n : 1;
-        last = last && !here;
-    }
-    return out;
-}
-
 /* Joins l->lines of all cells, at `from`, into the results. Repeats while there are too many lines for a thread
  * block. */
 static bool join_lines(wf__gpu_launch *l, char *const *base, char *from, size_t bytes)
@@ -65,7 +52,6 @@ static bool join_lines(wf__gpu_launch *l, char *const *base, char *from, size_t 
         from = to;
         bytes = more;
         l->lines = l->ranges;
-        l->parts = one_axis(&l->parts, l->ranges);
         if (!ok) {
             wf__gpu_give(l->gpu, from, bytes);
             return false;
@@ -81,7 +67,6 @@ static bool run_reduction(wf__gpu_launch *l, char *const *base)
     char *from = NULL;
     l->cells = stage->reduce.axes ? stage->reduce.kept : 1;
     l->lines = stage->empty ? 0 : stage->reduce.axes ? stage->reduce.parts : stage->partition.boxes;
-    l->parts = wf__parts_of(stage);
     if (!wf__joins_boxes(stage))
         address_results(l, base);
     else if (l->lines && !(from = take_lines(l, l->lines, &bytes)))
