@@ -256,6 +256,7 @@ print(weft.sum(a).item())
 
 
 def test_references(group):
+    gc.collect()  # what other tests have left
     before = sys.getrefcount(group), sys.getrefcount(weft.Dist), sys.getrefcount(weft.Array)
     for _ in range(50):
         a = weft.zeros((4, 4), ranks=group)

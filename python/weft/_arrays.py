@@ -120,16 +120,16 @@ def _rows(array, cut, indent):
 
 
 def _repr(array):
-    try:
-        array.dist
-    except ArgumentError:
-        return "<weft.Array: a block that has ended>"
     if array.is_lazy:
         return f"<weft.Array {array.dtype} {array.shape} lazy>"
-    if array.dist is not None:
+    try:
+        dist = array.dist
+    except ArgumentError:
+        return "<weft.Array: a block that has ended>"
+    if dist is not None:
         lo, hi = array.block_range
         block = ", ".join(f"{a}:{b}" for a, b in zip(lo, hi))
-        return f"<weft.Array {array.dtype} {array.shape}, grid {array.dist.grid}, block [{block}] of {array.ranks}>"
+        return f"<weft.Array {array.dtype} {array.shape}, grid {dist.grid}, block [{block}] of {array.ranks}>"
     text = _rows(array, array.size > _LONG, len("Array("))
     where = "" if array.device == "cpu" else f", device='{array.device}'"
     return f"Array({text}, dtype={array.dtype}{where})"

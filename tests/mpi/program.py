@@ -51,6 +51,8 @@ def computed(a):
     yield "sums", (weft.sum(a), weft.mean(a, axis=(0, 1, 2)), weft.max(a), a.std())
     yield "joined", [weft.reduce(lambda u: u * u, a) for _ in range(3)]
     yield "kept", weft.sum(a, axis=1, keepdims=True)
+    yield "dropped", weft.sum(a, axis=1)
+    yield "mean", weft.mean(a, axis=(1, 2))
     yield "spectrum", weft.fft.rfftn(a)
     yield "back", weft.fft.irfftn(weft.fft.rfftn(a), SHAPE)
     yield "smooth", weft.signal.gaussian_filter(a, 1.5)

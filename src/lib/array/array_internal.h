@@ -45,7 +45,8 @@ bool wfl_axes_of(wf_context *ctx, const wf_shape *shape, wf_axes *axes, bool *dr
 bool wfl_axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *function);
 /* Collective: consumes a distributed array and returns an ordinary one with its elements. */
 wf_array *wfl_collected(wf_array *array);
-/* Consumes `array` and returns it without these axes, which have extent 1; an ordinary array if ranks divide no other axes. */
+/* Consumes `array` and returns it without these axes, which have extent 1: distributed if ranks divide others and not these, else
+ * an ordinary array. */
 wf_array *wfl_without_axes(wf_array *array, wf_axes axes);
 static inline bool wfl_on_gpu(const wf_array *array) { return wf_array_device(array) >= WF_GPU(0); }
 /* order.c: true if the elements have an order. False, with an error, for complex numbers, formals and scratch; false

@@ -1,5 +1,6 @@
 /* reduce.c - sums, products, norms and truth: recordings around wf_reduce. */
 #include "reduction.h"
+#include "weft/distributed.h"
 
 /* ---- sums ---- */
 wf_array *wf_array_sum(const wf_array *array, wf_axes axes)
@@ -43,7 +44,7 @@ wf_array *wf_array_rmsd(const wf_array *a, const wf_array *b, wf_axes axes)
     }
     wf_drop(probe);
     wfl_reduction r;
-    if (!wfl_reduction_begin_shape(&r, ctx, &shape, axes, "wf_array_rmsd"))
+    if (!wfl_reduction_begin_shape(&r, wf_array_ranks(a) ? a : b, &shape, axes, "wf_array_rmsd"))
         return NULL;
     wf_val apart = wf_sub(wfl_wide(wf_in(r.g, a)), wfl_wide(wf_in(r.g, b)));
     return wfl_reduction_end(&r,

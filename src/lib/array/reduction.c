@@ -1,10 +1,11 @@
 /* reduction.c - what all reductions share: how they begin and end, and means, norms and extremes as values. */
 #include "reduction.h"
 
-bool wfl_reduction_begin_shape(wfl_reduction *r, wf_context *ctx, const wf_shape *shape, wf_axes axes,
+bool wfl_reduction_begin_shape(wfl_reduction *r, const wf_array *of, const wf_shape *shape, wf_axes axes,
                                const char *function)
 {
-    *r = (wfl_reduction){ .ctx = ctx, .shape = *shape, .axes = axes };
+    wf_context *ctx = wf_array_context(of);
+    *r = (wfl_reduction){ .ctx = ctx, .of = of, .shape = *shape, .axes = axes };
     if (!ctx || !wfl_axes_of(ctx, shape, &r->axes, &r->drop, function))
         return false;
     r->n = wfl_axes_count(shape, r->axes);
@@ -15,18 +16,22 @@ bool wfl_reduction_begin_shape(wfl_reduction *r, wf_context *ctx, const wf_shape
 bool wfl_reduction_begin(wfl_reduction *r, const wf_array *array, wf_axes axes, const char *function)
 {
     wf_shape shape = wf_array_shape(array);
-    return wfl_reduction_begin_shape(r, wf_array_context(array), &shape, axes, function);
+    return wfl_reduction_begin_shape(r, array, &shape, axes, function);
 }
 
 wf_array *wfl_reduction_end(wfl_reduction *r, wf_val v)
 {
-    wf_array *out = wfl_array_run(r->g, wf_keep(v));
+    wf_array *out = wf_keep(v);
+    if (wfl_run_into(r->g, r->of) != WF_OK) {
+        wf_release(out);
+        return NULL;
+    }
     return r->drop ? wfl_without_axes(out, r->axes) : out;
 }
 
 wf_status wfl_reduction_end_two(wfl_reduction *r, wf_array *out[2])
 {
-    wf_status status = wf_run(r->g);
+    wf_status status = wfl_run_into(r->g, r->of);
     for (int i = 0; i < 2 && status == WF_OK && r->drop; ++i) {
         out[i] = wfl_without_axes(out[i], r->axes);
         status = out[i] ? WF_OK : wfl_array_error(r->ctx);

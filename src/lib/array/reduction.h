@@ -6,6 +6,7 @@
 /* A reduction that is being recorded. */
 typedef struct wfl_reduction {
     wf_context *ctx;
+    const wf_array *of; /* an array that is reduced */
     wf_graph *g;
     wf_shape shape;
     wf_axes axes;
@@ -15,10 +16,11 @@ typedef struct wfl_reduction {
 
 /* Checks the axes and begins an array graph; false, with an error, if the axes are wrong. */
 bool wfl_reduction_begin(wfl_reduction *r, const wf_array *array, wf_axes axes, const char *function);
-/* The same for an array of this shape. */
-bool wfl_reduction_begin_shape(wfl_reduction *r, wf_context *ctx, const wf_shape *shape, wf_axes axes,
+/* The same for values of this shape, which are computed from the array and others. */
+bool wfl_reduction_begin_shape(wfl_reduction *r, const wf_array *of, const wf_shape *shape, wf_axes axes,
                                const char *function);
-/* Runs and consumes the graph. Returns `v` as an array, without the axes that are to be dropped. */
+/* Runs and consumes the graph, on all ranks of a distributed array. Returns `v` as an array, without the axes that are to be
+ * dropped. */
 wf_array *wfl_reduction_end(wfl_reduction *r, wf_val v);
 /* The same for two kept arrays; on an error both become NULL. */
 wf_status wfl_reduction_end_two(wfl_reduction *r, wf_array *out[2]);

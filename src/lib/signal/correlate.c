@@ -1,6 +1,7 @@
 /* correlate.c - correlation of arrays: scores, and maps over all lags by Fourier transforms. */
 #include "lib/array/reduction.h"
 #include "maps.h"
+#include "weft/distributed.h"
 #include "weft/fft.h"
 
 wf_axes wfl_map_axes(const wf_array *a, int rank, const char *function)
@@ -127,7 +128,7 @@ wf_array *wf_correlate_score(const wf_array *a, const wf_array *b, const wf_arra
     }
     wf_drop(probe);
     score s = { .weighted = mask != NULL };
-    if (!wfl_reduction_begin_shape(&s.r, ctx, &shape, axes, name))
+    if (!wfl_reduction_begin_shape(&s.r, wf_array_ranks(a) ? a : b, &shape, axes, name))
         return NULL;
     wf_graph *g = s.r.g;
     s.weight = mask ? wf_cast(wf_broadcast(wf_in(g, mask), shape), WF_F64) : wf_const(g, WF_F64, 1);
