@@ -45,9 +45,6 @@ bool wfl_axes_of(wf_context *ctx, const wf_shape *shape, wf_axes *axes, bool *dr
 bool wfl_axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *function);
 /* Collective: consumes a distributed array and returns an ordinary one with its elements. */
 wf_array *wfl_collected(wf_array *array);
-/* Consumes `array` and returns it without these axes, which have extent 1: distributed if ranks divide others and not these, else
- * an ordinary array. */
-wf_array *wfl_without_axes(wf_array *array, wf_axes axes);
 static inline bool wfl_on_gpu(const wf_array *array) { return wf_array_device(array) >= WF_GPU(0); }
 /* order.c: true if the elements have an order. False, with an error, for complex numbers, formals and scratch; false
  * for NULL. */
@@ -66,6 +63,10 @@ void wfl_array_by_host(const wf_array *array, const char *function);
 /* Returns an array that owns n * size bytes of the processor's memory, and their address in *data; so this memory
  * counts and fails like all memory of the context. NULL, with an error: there is not so much. */
 wf_array *wfl_array_scratch(wf_context *ctx, int64_t n, size_t size, void **data);
+/* ---- drop.c ---- */
+/* Consumes `array` and returns it without these axes, which have extent 1: distributed if ranks divide others and not these, else
+ * an ordinary array. */
+wf_array *wfl_without_axes(wf_array *array, wf_axes axes);
 /* ---- run.c ---- */
 /* All ranks of the array learn whether one has failed. `status`: this rank's, whose message is the context's error. function:
  * NULL = messages name none. */
