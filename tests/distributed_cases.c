@@ -310,9 +310,9 @@ static void tallies(distributed_world *w)
 /* Sums and products of floats in arrays that each rank has: the order of joins is that of one process. */
 static void float_tallies(distributed_world *w)
 {
-    static const wf_shape shapes[] = { { .rank = 2, .dim = { 57, 64 } },     { .rank = 2, .dim = { 700, 900 } },
-                                       { .rank = 3, .dim = { 40, 37, 70 } }, { .rank = 1, .dim = { 5000 } },
-                                       { .rank = 3, .dim = { 300, 2, 3 } },  { .rank = 2, .dim = { 3, 0 } } };
+    static const wf_shape shapes[] = { { .rank = 2, .dim = { 57, 64 } },    { .rank = 2, .dim = { 20, 600 } },
+                                       { .rank = 3, .dim = { 10, 9, 70 } }, { .rank = 1, .dim = { 5000 } },
+                                       { .rank = 3, .dim = { 300, 2, 3 } }, { .rank = 2, .dim = { 3, 0 } } };
     for (int k = 0; k < 6; ++k) {
         const wf_shape shape = shapes[k];
         const int last = shape.rank - 1;
