@@ -3,6 +3,17 @@
 #include "run/cpu/stage_code.h"
 
 /* ---- boxes ---- */
+/* The points of the stage, or those that this rank runs. */
+static const int64_t zeros[WF_MAX_RANK];
+static const int64_t *begin_of(const wf__stage *stage)
+{
+    return stage->division.axes ? stage->division.window.lo : zeros;
+}
+static const int64_t *end_of(const wf__stage *stage)
+{
+    return stage->division.axes ? stage->division.window.hi : stage->extent;
+}
+
 /* Writes the parameters of a box that is a block: those of the launch, then the block's number along each axis. */
 static void write_box_param(const wf__stage *stage, const uint64_t *param, const int64_t *lo, uint64_t *out)
 {
@@ -80,10 +91,8 @@ static void run_consumer(const wf__launch *l, const int64_t *lo, const int64_t *
 
 int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
 {
-    static const int64_t zeros[WF_MAX_RANK];
     const bool divided = stage->division.axes != 0;
-    const int64_t *from = divided ? stage->division.window.lo : zeros;
-    const int64_t *to = divided ? stage->division.window.hi : stage->extent;
+    const int64_t *from = begin_of(stage), *to = end_of(stage);
     int64_t row = 0, rows = 1;
     for (int d = stage->lowered.rank - 1; d >= 0; --d) {
         int64_t size = stage->partition.box[d], number = from[d] ? from[d] / size : 0, boxes = 1;
@@ -119,19 +128,20 @@ void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)
         run_consumer(l, lo, hi, acc);
 }
 
-/* The interpreter runs all points in parts along the first axis, between which the program can cancel the work. The points
- * keep their order. Along a single axis a part consists of whole chunks. */
+/* The interpreter runs all points, or those of this rank, in parts along the first axis, between which the program can cancel
+ * the work. The points keep their order. Along a single axis a part consists of whole chunks. */
 enum { PARTS = 64, WHOLE_CHUNKS = 4096 };
 static void run_part(void *user, int64_t first, int64_t end, int worker)
 {
     const wf__launch *l = user;
-    const int64_t n = l->stage->extent[0], unit = l->stage->lowered.rank == 1 ? WHOLE_CHUNKS : 1;
+    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
+    memcpy(lo, begin_of(l->stage), sizeof lo);
+    memcpy(hi, end_of(l->stage), sizeof hi);
+    const int64_t n = hi[0] - lo[0], unit = l->stage->lowered.rank == 1 ? WHOLE_CHUNKS : 1;
     const int64_t each = (n / PARTS + unit) / unit * unit;
-    int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK];
     (void)worker;
-    memcpy(hi, l->stage->extent, sizeof hi);
-    lo[0] = first * each;
-    hi[0] = end * each < n ? end * each : n;
+    hi[0] = end * each < n ? lo[0] + end * each : hi[0];
+    lo[0] += first * each;
     if (lo[0] < hi[0])
         call_entry(l, 0, lo, hi, NULL);
 }
@@ -139,12 +149,10 @@ static void run_part(void *user, int64_t first, int64_t end, int worker)
 void wf__run_all_points(const wf__launch *l)
 {
     const wf__stage *stage = l->stage;
-    if (stage->division.axes)
-        call_entry(l, 0, stage->division.window.lo, stage->division.window.hi, NULL);
-    else if (!l->entry && !l->call.watch && wf__pool_is_observed(l->engine->pool) && stage->lowered.rank)
+    if (!l->entry && !l->call.watch && wf__pool_is_observed(l->engine->pool) && stage->lowered.rank)
         wf__pool_run_several(l->engine->pool, 1, PARTS, &(wf__several){ 1, 1, false }, run_part, (void *)l);
     else
-        call_entry(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, stage->extent, NULL);
+        call_entry(l, 0, begin_of(stage), end_of(stage), NULL);
 }
 
 /* ---- threads and code ---- */
