@@ -52,6 +52,17 @@ static inline bool wf__mul_i64(int64_t a, int64_t b, int64_t *out)
     *out = r;
     return true;
 }
+/* True if the elements of an array lie in C order without gaps; also if there are none. */
+static inline bool wf__is_c_order(const int64_t *dim, const int64_t *stride, int rank)
+{
+    int64_t expected = 1;
+    bool packed = true;
+    for (int d = rank - 1; d >= 0; --d) {
+        packed = packed && (dim[d] < 2 || stride[d] == expected);
+        expected *= dim[d];
+    }
+    return packed || !expected;
+}
 
 /* ---- memory (memory.c): the contract of malloc; NULL = out of memory. In debug builds, tests make the n-th call of the
  * calling thread fail (n >= 0; -1 = none), to prove that every path survives the failure. ---- */

@@ -55,16 +55,7 @@ static void walk(const wf_array *a, const int64_t *stride, char *base, char *pac
     }
 }
 
-bool wf_array_is_packed(const wf_array *a)
-{
-    int64_t step = 1;
-    bool packed = a != NULL;
-    for (int d = packed ? a->shape.rank - 1 : -1; d >= 0; --d) {
-        packed = packed && (a->stride[d] == step || a->shape.dim[d] < 2);
-        step *= a->shape.dim[d];
-    }
-    return packed || (a && !step);
-}
+bool wf_array_is_packed(const wf_array *a) { return a && wf__is_c_order(a->shape.dim, a->stride, a->shape.rank); }
 
 /* Sets order[] to the axes with more than one element, by the size of their strides, the largest first. Returns their
  * number. */

@@ -25,14 +25,8 @@ static inline wf__part_grid wf__parts_of(const wf__stage *stage)
     return grid;
 }
 
-/* The same parts in C order, as a grid of one axis. */
-static inline wf__part_grid wf__in_line(const wf__part_grid *grid)
-{
-    wf__part_grid line = { .axes = 1, .n = { 1 } };
-    for (int d = 0; d < grid->axes; ++d)
-        line.n[0] *= grid->n[d];
-    return line;
-}
+/* n parts as a grid of one axis. */
+static inline wf__part_grid wf__in_line(int64_t n) { return (wf__part_grid){ .axes = 1, .n = { n } }; }
 
 static inline wf__box wf__all_parts(const wf__part_grid *grid)
 {

@@ -7,9 +7,9 @@
  */
 #ifndef WEFT_PLAN_H
 #define WEFT_PLAN_H
-#include "plan/needs.h"
 #include "plan/dependence.h"
 #include "plan/kernel.h"
+#include "plan/needs.h"
 #include <stdatomic.h>
 
 enum { WF__CALLED = 320 };
@@ -169,15 +169,21 @@ typedef struct wf__promises {
     uint8_t columns;    /* points that a thread does at once; 0 = chosen by cost */
 } wf__promises;
 
+/* What each private copy of an array belongs to. */
+typedef enum wf__copies_per {
+    WF__PER_WORKER, /* joins give the same bits in any order */
+    WF__PER_RANGE,  /* a contiguous range of boxes */
+    WF__PER_BOX     /* a box, which the shape alone decides */
+} wf__copies_per;
+
 /* Private copies of arrays that a kernel accumulates into. */
 typedef struct wf__stage_copies {
     wf__private *at;      /* [n] */
     uint32_t n;           /* accumulations into private memory */
     uint32_t block_bytes; /* shared memory of a thread block that copies take, on a GPU */
     uint64_t most_bytes;  /* memory that all copies together may take */
-    uint32_t groups;      /* copies in order, each for a contiguous range of boxes; 0 = as many as threads */
-    bool in_order;        /* copies belong to ranges of boxes; else to workers */
-    bool for_boxes;       /* each box has a copy, joined in the order of plan/join_order.h */
+    uint32_t groups;      /* the most copies of ranges or boxes; 0 = as many ranges as threads */
+    wf__copies_per per;   /* what each copy belongs to */
 } wf__stage_copies;
 
 /* Results of a kernel's reductions: parameters param_n, param_n + 1, ... of the next kernel. With kept axes they are in
@@ -263,6 +269,17 @@ static inline wf__box wf__whole_space(const wf__stage *stage)
 static inline int64_t wf__own_boxes(const wf__stage *stage)
 {
     return stage->division.axes ? stage->division.boxes : stage->partition.boxes;
+}
+
+/* The first indices, and those behind the last, of the points that this rank runs: of all points likewise. */
+static inline const int64_t *wf__own_begin(const wf__stage *stage)
+{
+    static const int64_t zeros[WF_MAX_RANK];
+    return stage->division.axes ? stage->division.window.lo : zeros;
+}
+static inline const int64_t *wf__own_end(const wf__stage *stage)
+{
+    return stage->division.axes ? stage->division.window.hi : stage->extent;
 }
 
 /* True if ranks wait for each other in the stage. */

@@ -211,10 +211,10 @@ static void print_copies(const printer *p, const wf__stage *stage)
     }
     if (stage->copies.n) {
         wf__str_addf(p->out, "one copy per %s",
-                     stage->copies.for_boxes  ? "box"
-                     : stage->copies.in_order ? "range of boxes"
-                                              : "worker");
-        add_number(p, "ranges", stage->copies.for_boxes ? 0 : stage->copies.groups);
+                     stage->copies.per == WF__PER_BOX     ? "box"
+                     : stage->copies.per == WF__PER_RANGE ? "range of boxes"
+                                                          : "worker");
+        add_number(p, "ranges", stage->copies.per == WF__PER_RANGE ? stage->copies.groups : 0);
         add_number(p, "shared bytes of a thread block", stage->copies.block_bytes);
         add_number(p, "bytes at most", stage->copies.most_bytes == WF__EXPAND_BYTES ? 0 : stage->copies.most_bytes);
         wf__str_add(p->out, "\n");

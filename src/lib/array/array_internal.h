@@ -78,8 +78,8 @@ wf_array *wfl_result_beside(const wf_array *x, wf_dtype dtype, const wf_shape *s
 /* Runs and consumes the graph, which writes `out`. The ranks of a distributed array fail together, so that a function can
  * begin its next launch on all of them; a rank without memory for the recording ends the group. */
 wf_status wfl_run_into(wf_graph *graph, const wf_array *out);
-/* Returns `out`, which each rank has computed for itself from what it knows of x; NULL, with an error, if a rank of a
- * distributed x has none. */
+/* Returns `out`. The ranks of a distributed x call it together: if one of them gives NULL, all release what they give, and
+ * return NULL with an error. */
 wf_array *wfl_agreed(const wf_array *x, const char *function, wf_array *out);
 /* Runs and consumes the graph. Returns `out`; on an error releases `out` and returns NULL. */
 wf_array *wfl_array_run(wf_graph *graph, wf_array *out);

@@ -25,17 +25,14 @@ static bool copy_block(wf_array *to, wf_array *from)
 /* Returns the elements of a distributed array in one without axes along which it is not cut. */
 static wf_array *divided_without_axes(wf_array *array, wf_axes axes)
 {
-    wf_dist dist = *wf_array_dist(array);
-    const wf_dist old = dist;
-    dist.shape = shape_without(&old.shape, axes);
-    for (int d = 0, k = 0; d < WF_MAX_RANK; ++d)
-        if (d >= old.shape.rank || !(axes >> d & 1)) {
-            dist.grid[k] = old.grid[d];
-            dist.unit[k++] = old.unit[d];
-        }
-    for (int d = dist.shape.rank; d < WF_MAX_RANK; ++d) {
-        dist.grid[d] = 1;
-        dist.unit[d] = 1;
+    const wf_dist *old = wf_array_dist(array);
+    wf_dist dist = { .shape = shape_without(&old->shape, axes), .ranks = old->ranks };
+    for (int d = 0, k = 0; k < WF_MAX_RANK; ++d) {
+        const bool inside = d < old->shape.rank;
+        if (inside && axes >> d & 1)
+            continue;
+        dist.grid[k] = inside ? old->grid[d] : 1;
+        dist.unit[k++] = inside ? old->unit[d] : 1;
     }
     wf_array *out = wf_empty_distributed(wf_array_context(array), wf_array_dtype(array), wf_array_ranks(array), &dist);
     if (out && !copy_block(out, array)) {

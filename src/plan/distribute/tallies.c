@@ -19,19 +19,6 @@ bool wf__is_tally(const wf__planning *p, const wf__ir *ir, const wf__node *n)
     return n->op == WF__ACCUM && !wf__has_regions(p, ir->slot[n->a].object);
 }
 
-static bool is_dense(const wf__bind *b)
-{
-    int64_t step = 1;
-    bool dense = true;
-    for (int d = b->rank - 1; d >= 0; --d) {
-        if (!b->dim[d])
-            return true;
-        dense = dense && (b->dim[d] <= 1 || b->stride[d] == step);
-        step *= b->dim[d];
-    }
-    return dense;
-}
-
 /* True if the stage does something else with memory of the object than joins like this one. */
 static bool is_used_otherwise(const wf__planning *p, const wf__stage *stage, uint32_t object, unsigned join)
 {
@@ -90,7 +77,7 @@ static bool check_order(wf__planning *p, const wf__stage *stage, wf__ref r, cons
         return wf__fail_store(p, stage, r,
                               "is accumulated into by ranks, at the points' own places in a loop, which adds to the "
                               "elements before in another order than ranks do: add up in a variable of the loop");
-    if (how->copies && !stage->copies.for_boxes)
+    if (how->copies && stage->copies.per != WF__PER_BOX)
         return wf__fail_store(p, stage, r,
                               "is accumulated into by ranks, which give sums and products of floats an order of their "
                               "own, in a stage that also reduces: make it two launches");
@@ -109,14 +96,14 @@ static bool add_tally(wf__planning *p, wf__stage *stage, wf__ref r)
     const updating how = updating_of(stage, t.object);
     if (!wf__any_order(b->dtype, t.join) && !check_order(p, stage, r, &how))
         return false;
-    if (!is_dense(b))
+    if (!wf__is_c_order(b->dim, b->stride, b->rank))
         return wf__fail_store(p, stage, r, "is accumulated into by ranks, and is not in C order without gaps");
     if (is_used_otherwise(p, stage, t.object, t.join))
         return wf__fail_store(p, stage, r, "is accumulated into by ranks, and the same stage uses it in another way");
     for (int d = 0; d < b->rank; ++d)
         t.elements *= (size_t)b->dim[d];
-    const bool in_copies =
-        how.copies && stage->copies.for_boxes; /* other copies are joined with the array of their rank */
+    /* Other copies than those of boxes are joined with the array on their rank, as code does that updates it itself. */
+    const bool in_copies = how.copies && stage->copies.per == WF__PER_BOX;
     stage->division.joins_copies = stage->division.joins_copies || in_copies;
     if (in_copies && !how.itself)
         return true;

@@ -437,7 +437,7 @@ static bool resolve_family(wf__plan *plan, wf__stage *stage, wf__ir *ir, wf__ref
     return ok;
 }
 
-/* Sets the number of copies. If the order of joins matters, each copy belongs to a range of boxes. */
+/* Sets the number of copies. If the order of joins matters, each copy belongs to a range of boxes, or to one (partition.c). */
 static void choose_groups(wf__stage *stage, const wf__ir *ir)
 {
     uint64_t bytes = 1, largest = 0, elements = 1, points = 1, updates = 1;
@@ -454,7 +454,7 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
     for (int d = 0; d < ir->rank; ++d)
         points *= (uint64_t)stage->extent[d];
     stage->copies.groups = 0;
-    stage->copies.in_order = !exact;
+    stage->copies.per = exact ? WF__PER_WORKER : WF__PER_RANGE;
     if (exact || largest > WF__REPRODUCED_BYTES)
         return;
     const uint64_t upper = wf__orders_by_shape(ir) ? WF__MOST_COPIES_OF_BOXES : WF__MOST_COPIES;
@@ -513,7 +513,7 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
         choose_groups(stage, ir);
     if (ok && stage->copies.n && plan->target != WF__GPU)
         wf__plan_because(plan, "accumulate", "stage %u has a private copy for each %s", wf__stage_number(plan, stage),
-                         !stage->copies.in_order ? "worker, because joins give the same bits in any order"
+                         stage->copies.per == WF__PER_WORKER ? "worker, because joins give the same bits in any order"
                          : stage->copies.groups
                              ? "range of boxes, because the order of joins must not depend on threads"
                              : "range of boxes, one per thread, because the array is large");

@@ -11,8 +11,9 @@ static int64_t cut(wf__stage *stage, int axis, int64_t size)
     return (n + stage->partition.box[axis] - 1) / stage->partition.box[axis];
 }
 
-/* Cuts a stage into at most `most` boxes, by its extents alone. A box is as long as possible along the lanes, and half as long
- * along each next outer loop, since blocks of ranks cut the first axes more often than others. Returns the number of boxes. */
+/* Cuts a stage into at most `most` boxes, by its extents alone, for private copies. A box becomes longer, by a factor of two
+ * along one loop at a time, until there are so few. It is to be twice as long along each loop as along the next outer one,
+ * since blocks of ranks cut the first axes more often than others. Returns the number of boxes. */
 static int64_t cut_for_copies(wf__stage *stage, int64_t most)
 {
     const int lane = stage->lowered.rank - 1;
@@ -22,7 +23,7 @@ static int64_t cut_for_copies(wf__stage *stage, int64_t most)
     while (boxes > most) {
         double least = HUGE_VAL;
         int next = 0;
-        for (int d = lane; d >= 0; --d) { /* wanted are lengths that double from each loop to the next inner one */
+        for (int d = lane; d >= 0; --d) { /* the loop along which the box lacks most of its length */
             const double length = (double)size[d] * (1 << (lane - d));
             if (size[d] < stage->extent[d] && length < least) {
                 least = length;
@@ -123,11 +124,11 @@ static bool cut_strips(wf__stage *stage)
     return true;
 }
 
-/* True if each box of the stage has copies of the arrays that it accumulates into, whose order the shape decides. Boxes of
- * reductions are those of a stage that does not accumulate. */
+/* True if each box of the stage is to have copies of the arrays that it accumulates into, so that the shape decides the order
+ * of joins. A stage that also reduces keeps the boxes of reductions. */
 static bool has_copy_for_each_box(const wf__stage *stage)
 {
-    return wf__orders_by_shape(&stage->lowered) && stage->copies.in_order && stage->copies.groups &&
+    return wf__orders_by_shape(&stage->lowered) && stage->copies.per == WF__PER_RANGE && stage->copies.groups &&
            !stage->lowered.red_n && !stage->partition.one_box_per_block;
 }
 
@@ -153,7 +154,7 @@ static bool cut_boxes(wf__stage *stage)
         return false;
     }
     if (points && has_copy_for_each_box(stage)) {
-        stage->copies.for_boxes = true;
+        stage->copies.per = WF__PER_BOX;
         stage->partition.boxes = cut_for_copies(stage, stage->copies.groups);
         return false;
     }

@@ -3,17 +3,6 @@
 #include "run/cpu/stage_code.h"
 
 /* ---- boxes ---- */
-/* The points of the stage, or those that this rank runs. */
-static const int64_t zeros[WF_MAX_RANK];
-static const int64_t *begin_of(const wf__stage *stage)
-{
-    return stage->division.axes ? stage->division.window.lo : zeros;
-}
-static const int64_t *end_of(const wf__stage *stage)
-{
-    return stage->division.axes ? stage->division.window.hi : stage->extent;
-}
-
 /* Writes the parameters of a box that is a block: those of the launch, then the block's number along each axis. */
 static void write_box_param(const wf__stage *stage, const uint64_t *param, const int64_t *lo, uint64_t *out)
 {
@@ -92,7 +81,7 @@ static void run_consumer(const wf__launch *l, const int64_t *lo, const int64_t *
 int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
 {
     const bool divided = stage->division.axes != 0;
-    const int64_t *from = begin_of(stage), *to = end_of(stage);
+    const int64_t *from = wf__own_begin(stage), *to = wf__own_end(stage);
     int64_t row = 0, rows = 1;
     for (int d = stage->lowered.rank - 1; d >= 0; --d) {
         int64_t size = stage->partition.box[d], number = from[d] ? from[d] / size : 0, boxes = 1;
@@ -123,7 +112,7 @@ void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)
         redirect_results(l, worker, kept_point(stage, lo), acc = kept);
     if (stage->reduce.axes && stage->lowered.kept_lane)
         wf__partials_clear(stage, lo, hi, acc);
-    call_entry(l, stage->copies.for_boxes ? part : copy, lo, hi, acc);
+    call_entry(l, stage->copies.per == WF__PER_BOX ? part : copy, lo, hi, acc);
     if (l->consumer)
         run_consumer(l, lo, hi, acc);
 }
@@ -135,8 +124,8 @@ static void run_part(void *user, int64_t first, int64_t end, int worker)
 {
     const wf__launch *l = user;
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
-    memcpy(lo, begin_of(l->stage), sizeof lo);
-    memcpy(hi, end_of(l->stage), sizeof hi);
+    memcpy(lo, wf__own_begin(l->stage), sizeof lo);
+    memcpy(hi, wf__own_end(l->stage), sizeof hi);
     const int64_t n = hi[0] - lo[0], unit = l->stage->lowered.rank == 1 ? WHOLE_CHUNKS : 1;
     const int64_t each = (n / PARTS + unit) / unit * unit;
     (void)worker;
@@ -152,7 +141,7 @@ void wf__run_all_points(const wf__launch *l)
     if (!l->entry && !l->call.watch && wf__pool_is_observed(l->engine->pool) && stage->lowered.rank)
         wf__pool_run_several(l->engine->pool, 1, PARTS, &(wf__several){ 1, 1, false }, run_part, (void *)l);
     else
-        call_entry(l, 0, begin_of(stage), end_of(stage), NULL);
+        call_entry(l, 0, wf__own_begin(stage), wf__own_end(stage), NULL);
 }
 
 /* ---- threads and code ---- */

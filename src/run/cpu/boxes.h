@@ -22,8 +22,8 @@ typedef struct wf__launch { /* a kernel in flight */
     int workers;               /* parts of `kept` */
     int threads;               /* most threads of a run */
     bool parallel;             /* compiled code runs on several threads */
-    wf__copies *copies; /* one for each group of boxes if stage->copies.in_order, else for each worker; NULL = none */
-    wf__note *note;     /* or NULL */
+    wf__copies *copies;        /* NULL = none */
+    wf__note *note;            /* or NULL */
 } wf__launch;
 
 /* Sets the bounds of the points of a box. Returns the number of its row of partial results: of its part of the reduced

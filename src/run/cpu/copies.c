@@ -191,24 +191,11 @@ static size_t part_of(const wf__private *p) { return WF__JOINED_PART / (size_t)p
 /* The copies as a grid: that of the boxes, or one after the other. The first one is left out if it is the array itself. */
 static wf__part_grid grid_of(const wf__copies *c, bool direct, wf__box *range)
 {
-    wf__part_grid grid = { .axes = 1, .n = { c->n } };
-    if (c->stage->copies.for_boxes)
-        grid = wf__parts_of(c->stage);
+    const bool of_boxes = c->stage->copies.per == WF__PER_BOX;
+    const wf__part_grid grid = of_boxes ? wf__parts_of(c->stage) : wf__in_line(c->n);
     *range = wf__all_parts(&grid);
     range->lo[0] = direct;
     return grid;
-}
-
-/* True if the elements of an array lie in C order without gaps. */
-static bool is_packed(const wf__slot *slot, const wf__mem *m)
-{
-    int64_t step = 1;
-    bool packed = true;
-    for (int d = slot->rank - 1; d >= 0; --d) {
-        packed = packed && (m->dim[d] == 1 || m->stride[d] == step);
-        step *= m->dim[d];
-    }
-    return packed;
 }
 
 typedef struct joining {
@@ -264,7 +251,8 @@ static void join_part(void *user, int64_t part, int worker)
         return;
     if (p->spread > 1)
         join_spread(p, from->dtype, sum, n);
-    if (from->dtype == to->dtype && to->dtype != WF_BOOL && is_packed(to, &j->mem[p->target]))
+    if (from->dtype == to->dtype && to->dtype != WF_BOOL &&
+        wf__is_c_order(j->mem[p->target].dim, j->mem[p->target].stride, to->rank))
         wf__join_packed(p->join, to->dtype, j->mem[p->target].base + first * size, sum, n);
     else
         join_array(p, from, to, &j->mem[p->target], first, sum, n);

@@ -107,7 +107,7 @@ static int32_t join_own(tree *t, wf__box *range)
     return NOBODY;
 }
 
-/* Joins the roots of a range of rows. */
+/* Joins the roots in a range of rows. The range is as before at the end. */
 static void join_rest(const tree *t, wf__box *range)
 {
     const int axis = wf__halved_axis(&t->grid, range);
@@ -174,8 +174,8 @@ static bool begin(tree *t, const joined *what, const wf__others *others)
 {
     const size_t ranks = (size_t)others->ranks;
     size_t total = 0;
-    const wf__part_grid parts = wf__parts_of(what->stage);
-    *t = (tree){ .what = what, .others = others, .grid = what->copies ? parts : wf__in_line(&parts) };
+    *t = (tree){ .what = what, .others = others };
+    t->grid = what->copies ? wf__parts_of(what->stage) : wf__in_line(wf__partials_rows(what->stage));
     wf__box all = wf__all_parts(&t->grid);
     const size_t n = wf__box_elements(&all, t->grid.axes);
     t->owner = wf__alloc(n * sizeof *t->owner);

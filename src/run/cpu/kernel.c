@@ -33,12 +33,10 @@ static void run_parallel(wf__launch *l)
     int64_t least = wf__least_of_call(stage);
     if (l->consumer)
         wf__pool_run_on(pool, l->workers, stage->partition.boxes, run_one, l);
-    else if (stage->copies.for_boxes)
-        wf__pool_run_on(pool, l->threads, wf__own_boxes(stage), run_one, l);
-    else if (l->copies && stage->copies.in_order)
+    else if (l->copies && stage->copies.per == WF__PER_RANGE)
         wf__pool_run_on(pool, l->threads, l->copies->n, run_group, l);
     else if (l->copies)
-        wf__pool_run_on(pool, (int)l->copies->n, wf__own_boxes(stage), run_one, l);
+        wf__pool_run_on(pool, (int)wf__least(l->threads, l->copies->n), wf__own_boxes(stage), run_one, l);
     else if (stage->partition.slabs >= 0)
         wf__run_slabs(l);
     else
@@ -52,26 +50,26 @@ static void run_boxes(wf__launch *l)
     const wf__stage *stage = l->stage;
     if (l->parallel && l->entry)
         run_parallel(l);
-    else if (l->copies && stage->copies.in_order && !stage->copies.for_boxes)
+    else if (l->copies && stage->copies.per == WF__PER_RANGE)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);
-    else if (stage->lowered.red_n || stage->copies.for_boxes || stage->partition.one_box_per_block)
+    else if (stage->lowered.red_n || stage->copies.per == WF__PER_BOX || stage->partition.one_box_per_block)
         wf__pool_run_several(l->engine->pool, 1, wf__own_boxes(stage), &(wf__several){ 1, 1, false }, run_range, l);
     else
         wf__run_all_points(l);
 }
 
 /* ---- a kernel ---- */
-/* Makes private copies: one for each box, also for those of other ranks, for each group of the join order, or for each
- * worker. */
+/* Makes private copies: for workers, for ranges of boxes, or for all boxes, also those of other ranks. */
 static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
 {
     const wf__stage *stage = l->stage;
-    int64_t workers = l->parallel && (l->entry || stage->copies.in_order) ? l->threads : 1;
-    int64_t wanted = stage->copies.in_order && stage->copies.groups ? stage->copies.groups : workers;
-    wanted = wanted < wf__own_boxes(stage) ? wanted : wf__own_boxes(stage);
-    wanted = stage->copies.for_boxes ? stage->partition.boxes : wf__copies_most(stage, wanted);
-    if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, wanted))
+    const bool ordered = stage->copies.per != WF__PER_WORKER;
+    const int64_t workers = l->parallel && (l->entry || ordered) ? l->threads : 1;
+    int64_t n = ordered && stage->copies.groups ? stage->copies.groups : workers;
+    n = stage->copies.per == WF__PER_BOX ? stage->partition.boxes
+                                         : wf__copies_most(stage, wf__least(n, wf__own_boxes(stage)));
+    if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, n))
         return wf__out_of_memory(f, "private copies of an array");
     l->copies = c;
     return true;
@@ -216,8 +214,8 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
     if (stage->division.tallies && !stage->empty)
         ok = wf__tallies_join(&tallies, r->others, ok, stage->division.joins, f);
     wf__tallies_end(&tallies);
-    const bool told =
-        stage->division.joins || stage->division.tallies; /* by an agreement above, if a rank has failed */
+    /* If a rank has failed in one of the joins above, all ranks know. */
+    const bool told = stage->division.joins || stage->division.tallies;
     if (stage->division.joins_copies && !stage->empty && (ok || !told)) {
         ok = wf__join_copies_of_ranks(stage, l.copies, r->others, ok, f);
         if (ok)

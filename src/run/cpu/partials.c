@@ -1,5 +1,6 @@
 /* partials.c - partial results of boxes, joined pairwise and then with the initial value, in a fixed order. */
 #include "run/cpu/partials.h"
+#include "plan/join_order.h"
 #include "run/interp/joiner.h"
 
 int64_t wf__partials_rows(const wf__stage *stage)
@@ -54,21 +55,30 @@ void wf__partials_join_pair(const wf__partials *p, int64_t to, int64_t from)
                    p->pairs + 2 * body->red_n);
 }
 
-/* Joins the partial results lo .. hi - 1 into those of lo. */
-static void join_rows(const wf__partials *p, int64_t lo, int64_t hi)
+/* Joins the partial results of a range of rows into those of its first row. The range is as before at the end. */
+static void join_rows(const wf__partials *p, const wf__part_grid *grid, wf__box *range)
 {
-    if (hi - lo < 2)
+    const int axis = wf__halved_axis(grid, range);
+    if (axis < 0)
         return;
-    int64_t mid = lo + (hi - lo) / 2;
-    join_rows(p, lo, mid);
-    join_rows(p, mid, hi);
+    const int64_t lo = range->lo[axis], hi = range->hi[axis], mid = wf__second_half(range, axis);
+    range->hi[axis] = mid;
+    join_rows(p, grid, range);
+    range->hi[axis] = hi;
+    range->lo[axis] = mid;
+    join_rows(p, grid, range);
+    range->lo[axis] = lo;
     wf__partials_join_pair(p, lo, mid);
 }
 
 void wf__partials_finish(const wf__partials *p, uint64_t *result)
 {
-    if (!p->stage->empty)
-        join_rows(p, 0, wf__partials_rows(p->stage));
+    const int64_t rows = wf__partials_rows(p->stage);
+    if (!p->stage->empty && rows > 1) {
+        const wf__part_grid grid = wf__in_line(rows);
+        wf__box all = wf__all_parts(&grid);
+        join_rows(p, &grid, &all);
+    }
     wf__partials_set(p, result);
 }
 

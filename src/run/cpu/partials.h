@@ -20,7 +20,7 @@ bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *
 void wf__partials_join_pair(const wf__partials *p, int64_t to, int64_t from);
 int64_t wf__partials_rows(const wf__stage *stage);
 void *wf__partial_of(const wf__partials *p, int64_t row, uint32_t k); /* the address of partial result k of a row */
-/* Joins the partial results of all rows, in the order of a binary tree, into row 0, and sets the results. */
+/* Joins the partial results of all rows, in the order of plan/join_order.h, into row 0, and sets the results. */
 void wf__partials_finish(const wf__partials *p, uint64_t *result);
 /* Sets the results from row 0: without kept axes, joins the initial values, and sets `result`. */
 void wf__partials_set(const wf__partials *p, uint64_t *result);

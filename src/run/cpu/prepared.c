@@ -42,8 +42,6 @@ void wf__run_slabs(const wf__launch *l)
 }
 
 /* ---- prepared launches ---- */
-static const int64_t zeros[WF_MAX_RANK];
-
 void wf__cpu_prepare(const wf__engine *e, wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
@@ -58,9 +56,8 @@ void wf__cpu_prepare(const wf__engine *e, wf__plan *plan, char *const *base, wf_
         return;
     wf__stage_mem(stage, base, out->mem);
     out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
-    const bool divided = stage->division.axes != 0;
-    out->lo = divided ? stage->division.window.lo : zeros;
-    out->hi = divided ? stage->division.window.hi : stage->extent;
+    out->lo = wf__own_begin(stage);
+    out->hi = wf__own_end(stage);
     out->slabs = 0;
     if (shared)
         cut_slabs(stage, out);
