@@ -86,10 +86,10 @@ say "7. The stages of the gradient: recorded, fused into one kernel, compiled"
 run dump "$gradient" a=f32[2048,2048] --trace
 printf '  $ weft dump ... --plan | tail\n'
 "$WEFT" dump "$gradient" 'a=f32[2048,2048]' --plan 2>&1 | tail -n 30 | sed 's/^/    /'
-if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
+if [ -n "$("$WEFT" info | sed -n '/^LLVM      [0-9]/p')" ]; then
     printf '  $ weft dump ... --asm: the instructions of the inner loops, counted\n'
     "$WEFT" dump "$gradient" 'a=f32[2048,2048]' --asm | grep -oE '^[[:space:]]+v[a-z0-9]+' | sort | uniq -c | sort -rn |
-        head -n 8 | sed 's/^/    /'
+        sed -n '1,8s/^/    /p'
 fi
 
 say "8. A movie: 8 frames of a drifting specimen with the noise of counted electrons, aligned and added"
