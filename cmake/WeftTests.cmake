@@ -24,6 +24,11 @@
 #   baseline            baseline_<x>: kernels are small, as users first meet them. Other tests compile every kernel with
 #                       full optimisation, except in builds with a sanitizer, where all tests are such runs.
 #
+# or this:
+#
+#   first_tier          Kernels are compiled by the first tier, as in builds with a sanitizer. The test is about launches,
+#                       and other tests compare what the same kernels compute.
+#
 # or one of these labels, by which the stages of .ci/run choose tests (ctest -L, -LE):
 #
 #   threads             Several threads share what the test uses: the thread sanitizer runs it.
@@ -53,7 +58,7 @@ if(WEFT_SANITIZE) # sanitizers do not see the code of kernels, so its optimisati
     set(tiered 1)
 endif()
 set(label_words threads gpu codegen no_kernels long values)
-set(run_words devices sm_70 sm_100 driver baseline)
+set(run_words devices sm_70 sm_100 driver baseline first_tier)
 
 add_test(NAME fresh_cache COMMAND ${CMAKE_COMMAND} -E rm -rf ${cache})
 set_tests_properties(fresh_cache PROPERTIES FIXTURES_SETUP cache)
@@ -214,6 +219,8 @@ if(WEFT_TESTS)
                 if(NOT WEFT_SANITIZE)
                     weft_test_run(baseline_${short} baseline WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
                 endif()
+            elseif(word STREQUAL first_tier)
+                set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=1)
             else()
                 weft_label(${word} ${name})
             endif()
@@ -248,6 +255,8 @@ if(WEFT_TESTS)
             weft_test(mpi_python_${kind} bash ${source}/tests/mpi/python.sh ${kind} ${CMAKE_BINARY_DIR}
                       "${WEFT_MPICC_${kind}}")
             set_tests_properties(mpi_python_${kind} PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 4)
+            weft_label(long mpi_python_${kind})
+            set_property(TEST mpi_${kind} mpi_python_${kind} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=1)
         endforeach()
     endif()
 

@@ -1,7 +1,7 @@
 /* test_ctf_fit.c - power spectra beside their definition, and contrast transfer functions found again in spectra that
  * were made of the formula with other constants, noise and background.
  *
- * ctest: devices
+ * ctest: devices long
  */
 #include "signal_formulas.h"
 

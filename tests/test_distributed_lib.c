@@ -296,7 +296,10 @@ static const distributed_case cases[] = {
 
 static void check(int ranks, int threads, int cut, wf_device device, wf__fence fence)
 {
+    static unsigned number;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        if (test_choice(number++, TEST_EVERY)) /* with a sanitizer each case runs in some of these ways */
+            continue;
         distributed_run run = { .it = &cases[k], .threads = threads, .cut = cut, .device = device, .fence = fence };
         wf_ranks_error e = { 0 };
         distributed_alone(&run);
@@ -376,12 +379,16 @@ static wf_array *gaussian_of(const wf_array *x)
 }
 
 /* By Fourier transforms. */
+/* By Fourier transforms: the array is large, as is the kernel. */
 static wf_array *convolution_of(const wf_array *x)
 {
-    wf_array *kernel = wf_full(wf_array_context(x), WF_F32, WF_SHAPE(301, 301), 1);
+    const int64_t after[] = { 58, 56 };
+    wf_array *kernel = wf_full(wf_array_context(x), WF_F32, WF_SHAPE(65, 65), 1);
     if (!kernel && wf_array_ranks(x)) /* as a program does that cannot go on */
         wf_ranks_abort(wf_array_ranks(x), EXIT_FAILURE, "out of memory");
-    wf_array *out = kernel ? wf_convolve(x, kernel, WF_ALL_AXES, WF_BORDER_VALUE, 0) : NULL;
+    wf_array *wide = kernel ? wf_array_resize(x, NULL, after, WF_BORDER_VALUE, 2) : NULL;
+    wf_array *out = wide ? wf_convolve(wide, kernel, WF_ALL_AXES, WF_BORDER_VALUE, 0) : NULL;
+    wf_release(wide);
     wf_release(kernel);
     return out;
 }

@@ -1,7 +1,7 @@
 /* test_fft.c - Fourier transforms beside the sums that define them: short and long lengths, small and large prime
  * factors, all axes, real and complex, f32 and f64, scaled in four ways, in place, into views, replayed; and mistakes.
  *
- * ctest: devices threads
+ * ctest: devices
  */
 #include "fft_numbers.h"
 #include "lib/fft/fft_internal.h"

@@ -1,7 +1,7 @@
 /* test_order_by_shape.c - WF_FLAG_ORDER_BY_SHAPE: reductions, scans and accumulations of arrays in any layout have the bits
  * that the interpreter gives for arrays in C order.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "on_devices.h"
 #include "base/base.h"

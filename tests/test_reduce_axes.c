@@ -2,7 +2,7 @@
  * broadcast, empty) beside plain C: every join and dtype, array graphs and index spaces, WF_SECTION_POST with indices.
  * Any number of threads, any vector width and the interpreter give the same bits.
  *
- * ctest: devices threads values
+ * ctest: devices values
  */
 #include "on_devices.h"
 #include "ir/ir.h"

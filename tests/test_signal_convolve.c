@@ -2,7 +2,7 @@
  * border modes, kernels of even and odd extents, larger than the array too, axes of a batch, dtypes; what is chosen, and
  * replayed.
  *
- * ctest: devices
+ * ctest: devices long
  */
 #include "lib/signal/pieces.h"
 #include "on_devices.h"

@@ -133,7 +133,7 @@ static value named(term *t, const char *name, size_t length)
     for (size_t i = 0; i < WF__COUNT(constants); ++i)
         if (strlen(constants[i].name) == length && !memcmp(constants[i].name, name, length))
             return of_number(constants[i].number);
-    WF__ASSERT(!"a rule uses an unknown name");
+    WF__ASSERT(false && "a rule uses an unknown name");
     return of_number(0);
 }
 

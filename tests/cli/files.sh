@@ -1,5 +1,3 @@
-# ctest: threads
-#
 # Real files (EMDB maps, particle stacks) in the folder WEFT_TEST_DATA; skipped without it.
 . "$(dirname "$0")/lib.bash" || exit 1
 data=${WEFT_TEST_DATA-}
