@@ -239,9 +239,11 @@ if(WEFT_TESTS)
         target_sources(test_ranks_model PRIVATE ${source}/bench/mpi/counted.c ${source}/bench/mpi/model_counts.c
                                                 ${source}/bench/mpi/model_launches.c)
     endif()
-    if(TARGET test_ranks_neighbours)
-        target_sources(test_ranks_neighbours PRIVATE ${source}/bench/mpi/counted.c)
-    endif()
+    foreach(name IN ITEMS test_ranks_neighbours test_ranks_gathers)
+        if(TARGET ${name})
+            target_sources(${name} PRIVATE ${source}/bench/mpi/counted.c)
+        endif()
+    endforeach()
 
     # Ranks over MPI.
     if(TARGET weft AND TARGET weft_mpi)

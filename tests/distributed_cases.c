@@ -499,6 +499,7 @@ const distributed_case distributed_cases[] = {
     { "scans", scans },
     { "scans_within", scans_within },
     { "gathers", distributed_gathers },
+    { "gathers_of_ranks", distributed_gathers_of_ranks },
     { "recurrences", distributed_recurrences },
     { "stores", distributed_stores },
     { "stars", distributed_stars },

@@ -1,5 +1,5 @@
 /* distributed_cases.h - recordings that test programs run on one process and on several ranks (distributed_cases.c,
- * distributed_by_index.c, distributed_neighbours.c, distributed_random.c). */
+ * distributed_by_index.c, distributed_gathers.c, distributed_neighbours.c, distributed_random.c). */
 #ifndef WEFT_TEST_DISTRIBUTED_CASES_H
 #define WEFT_TEST_DISTRIBUTED_CASES_H
 #include "distributed_world.h"
@@ -10,6 +10,8 @@ extern const distributed_case distributed_random;  /* a recording that the run's
 void distributed_gathers(distributed_world *w);
 void distributed_recurrences(distributed_world *w);
 void distributed_stores(distributed_world *w);
+/* ---- distributed_gathers.c ---- */
+void distributed_gathers_of_ranks(distributed_world *w);
 /* ---- distributed_neighbours.c ---- */
 void distributed_stars(distributed_world *w);
 void distributed_sets(distributed_world *w);

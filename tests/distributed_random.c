@@ -34,7 +34,7 @@ static wf_val near_point(wf_graph *g, wf_array *a, uint64_t *state)
     return wf_read_border_n(g, a, border, wf_const(g, WF_F32, 0.25), (wf_vals){ index, (size_t)rank });
 }
 
-/* ---- an axis that each rank has the whole of ---- */
+/* ---- an axis that each rank has the whole of, and gathers along any ---- */
 /* Elements at indices from memory along the axis, near the point along the others. */
 static void random_gather(distributed_world *w, wf_array **a, wf_array *at, wf_shape shape, int along, uint64_t *state)
 {
@@ -165,7 +165,7 @@ static wf_val gathered(wf_graph *g, wf_val v, wf_array *at, wf_shape shape, int 
     return wf_gather_n(v, (wf_vals){ index, (size_t)shape.rank });
 }
 
-/* at: indices along an axis that each rank has the whole of; NULL = there is none. */
+/* at: indices along an axis; NULL = there is none. */
 static void random_graph(distributed_world *w, wf_array **a, wf_array *at, wf_array *total, wf_shape shape, int along,
                          uint64_t *state)
 {
@@ -205,18 +205,20 @@ static void random_case(distributed_world *w)
 {
     uint64_t state = w->run->seed;
     wf_shape shape = random_shape(&state);
-    const int along = shape.rank > 1 && below(&state, 2) ? (int)below(&state, shape.rank) : -1;
-    const wf_axes whole = along < 0 ? 0 : (wf_axes)1 << along;
+    const int along = below(&state, 4) ? (int)below(&state, shape.rank) : -1;
+    const wf_axes whole = along < 0 || shape.rank == 1 || below(&state, 2) ? 0 : (wf_axes)1 << along;
     wf_array *a[3], *total = world_single(w, WF_F32, shape.rank), *at = NULL;
     for (int k = 0; k < 3; ++k)
         a[k] = world_filled_along(w, WF_F32, shape, w->run->seed + (uint64_t)k, whole);
-    if (whole)
+    if (along >= 0)
         at = world_positions(w, shape, (int)shape.dim[along], whole, below(&state, 2));
     for (int64_t k = 1 + below(&state, 4); k > 0 && w->status == WF_OK; --k) {
         for (int i = 0; i < 3; ++i)
             world_spoil(w, a[i]);
         if (whole && below(&state, 2))
             random_by_index(w, a, at, shape, along, &state);
+        else if (at && below(&state, 2))
+            random_gather(w, a, at, shape, along, &state);
         else if (below(&state, 2))
             random_space(w, a, shape, &state);
         else

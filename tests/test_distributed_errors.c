@@ -75,7 +75,7 @@ static void expect(void (*run)(rank *r, test *t), int k, wf_status status, const
 /* ---- what is refused ---- */
 enum { REFUSED = 12 };
 static const char *const refused[REFUSED] = {
-    "the index along axis 0 of array 2 of the recording",
+    "as the launch also writes it: distribute it",
     "sums and products of floats need WF_MODE_AUTO or WF_MODE_EXPAND",
     "has all elements on each rank",
     "is a scan of a distributed array",
@@ -105,7 +105,11 @@ static void record_refused(rank *r, test *t)
                               : wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
     switch (t->k) {
     case 0:
-        wf_out(g, r->b, wf_read(g, r->a, wf_in(g, at), wf_index(g, 1)));
+        WF_FOR (g, i, 0, 3, 1) { /* in each turn, of what the one before has written */
+            wf_write(g, r->b, wf_add(wf_read(g, r->b, wf_in(g, at), wf_index(g, 1)), 1), wf_index(g, 0),
+                     wf_index(g, 1));
+        }
+        WF_END(g);
         break;
     case 1:
         wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_DIRECT, own, wf_in(g, r->a), 0, 0);
@@ -173,10 +177,10 @@ static void record_unknown(rank *r, test *t)
     wf_dist of_line;
     wf_dist_make(&WF_SHAPE(1, 20), r->n, &(wf_dist_options){ .size = sizeof o, .grid = { r->n, 1 } }, &of_line);
     wf_array *line = wf_empty_distributed(r->ctx, WF_F32, r->ranks, &of_line);
-    wf_graph *g = t->k == 1        ? wf_begin(r->ctx)
-                  : t->k == HELPED ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20))
-                                   : wf_begin(r->ctx, .shape = WF_SHAPE(20));
+    wf_graph *g = t->k == 1 || t->k == HELPED ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20))
+                                              : wf_begin(r->ctx, .shape = WF_SHAPE(20));
     wf_val k;
+    wf_var row;
     switch (t->k) {
     case 0: /* of a space that ranks do not divide */
         WF_FOR (g, k, 0, 24, 1) {
@@ -184,8 +188,13 @@ static void record_unknown(rank *r, test *t)
             WF_END(g);
         }
         break;
-    case 1: /* of a temporary array */
-        wf_out(g, r->b, wf_gather(wf_scan(WF_JOIN_ADD, wf_in(g, r->a), 0, false, false), wf_in(g, at), wf_in(g, at)));
+    case 1: /* in a loop */
+        row = wf_local(g, WF_I64, 5);
+        WF_FOR (g, k, 0, 3, 1) {
+            wf_set(row, wf_cast(wf_read(g, r->a, row, 0), WF_I64));
+            WF_END(g);
+        }
+        wf_out(g, r->b, wf_cast(row, WF_F32));
         break;
     case UPDATED:
         wf_accumulate(g, WF_JOIN_MAX, r->b, wf_cast(wf_index(g, 0), WF_F32), 23, 0);
@@ -208,7 +217,7 @@ static void unknown_indices(void **state)
 {
     (void)state;
     static const char *const part[UNKNOWN] = { "is stored to along axis 0, which ranks divide",
-                                               "the index along axis 0 of", "is accumulated into or updated", "",
+                                               "as the index varies in a loop", "is accumulated into or updated", "",
                                                "is accumulated into or updated" };
     for (int k = 0; k < UNKNOWN; ++k) {
         expect(record_unknown, k, k == HELPED ? WF_OK : WF_ERR_UNSUPPORTED, part[k]);
@@ -379,8 +388,8 @@ typedef struct failing {
 enum { LAUNCHES = 4 };
 
 /* Sums of a filter of a, with temporaries that are read with neighbours, a scan, and a kept array; the largest elements of
- * columns, by accumulation; the elements of a in other blocks. */
-static wf_status filter(rank *r, wf_array *sum, wf_array *most, wf_array *across)
+ * columns, by accumulation; the elements of a in other blocks; and those of rows in reversed order, at indices from memory. */
+static wf_status filter(rank *r, wf_array *sum, wf_array *most, wf_array *across, wf_array *rows)
 {
     wf_graph *g = wf_begin(r->ctx);
     wf_val v = wf_in(g, r->a), near = wf_add(wf_slice(v, 0, 1, WF_END_INDEX, 1), wf_slice(v, 0, 0, -1, 1));
@@ -395,7 +404,10 @@ static wf_status filter(rank *r, wf_array *sum, wf_array *most, wf_array *across
     g = wf_begin(r->ctx);
     wf_out(g, across, wf_in(g, r->a));
     const wf_status third = wf_run(g);
-    return status != WF_OK ? status : second != WF_OK ? second : third;
+    g = wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
+    wf_out(g, rows, wf_read(g, r->a, wf_cast(wf_sub(23, wf_div(wf_in(g, r->a), 100)), WF_I64), wf_index(g, 1)));
+    const wf_status fourth = wf_run(g);
+    return status != WF_OK ? status : second != WF_OK ? second : third != WF_OK ? third : fourth;
 }
 
 /* True if the requested failure has happened. */
@@ -421,6 +433,7 @@ static wf_status launch_with_failure(wf_ranks *ranks, void *user)
     wf_dist_make(&WF_SHAPE(24, 20), r.n, &(wf_dist_options){ .size = sizeof(wf_dist_options), .grid = { 1 } },
                  &columns);
     wf_array *across = wf_empty_distributed(r.ctx, WF_F32, ranks, &columns);
+    wf_array *rows = distributed(&r, WF_F32, WF_SHAPE(24, 20));
     fill(&r, r.a);
     wf_status status = wf_last_status(r.ctx);
     for (int k = 0; k < LAUNCHES && status != WF_ERR_BACKEND; ++k) {
@@ -428,7 +441,7 @@ static wf_status launch_with_failure(wf_ranks *ranks, void *user)
         wf_clear_error(r.ctx);
         if (fails)
             wf__alloc_fail_after(f->after);
-        status = filter(&r, sum, most, across);
+        status = filter(&r, sum, most, across, rows);
         if (fails) {
             f->happened = failure_happened();
             wf__alloc_fail_after(-1);
@@ -445,6 +458,10 @@ static wf_status launch_with_failure(wf_ranks *ranks, void *user)
     if (status == WF_OK && (wf_download(all, element, sizeof element) != WF_OK || element[5][13] != 5 * 100 + 13))
         status = WF_ERR_CONTRACT;
     wf_release(all);
+    all = status == WF_OK ? wf_array_collect(rows) : NULL; /* x / 100 of row 5, column 13 is 5.13 */
+    if (status == WF_OK && (wf_download(all, element, sizeof element) != WF_OK || element[5][13] != 17 * 100 + 13))
+        status = WF_ERR_CONTRACT;
+    wf_release(all);
     all = status == WF_OK ? wf_array_collect(r.b) : NULL;
     if (status == WF_OK &&
         (wf_download(all, element, sizeof element) != WF_OK || element[20][13] != 2 * 21 * (1000 + 13)))
@@ -457,6 +474,7 @@ static wf_status launch_with_failure(wf_ranks *ranks, void *user)
     wf_release(sum);
     wf_release(most);
     wf_release(across);
+    wf_release(rows);
     wf_context_free(r.ctx);
     return status;
 }
@@ -594,7 +612,8 @@ static wf_status cancel(wf_ranks *ranks, void *user)
     wf_context *ctx = wf_context_new(&config);
     wf_dist_make(&shape, 3, NULL, &dist);
     wf_array *a = wf_empty_distributed(ctx, WF_F64, ranks, &dist), *sums = wf_full(ctx, WF_F64, WF_SHAPE(5), 0),
-             *counts = wf_full(ctx, WF_I64, WF_SHAPE(5), 0), *total = wf_empty(ctx, WF_F64, WF_SHAPE(1, 1));
+             *counts = wf_full(ctx, WF_I64, WF_SHAPE(5), 0), *total = wf_empty(ctx, WF_F64, WF_SHAPE(1, 1)),
+             *b = wf_empty_distributed(ctx, WF_F64, ranks, &dist);
     wf_array_fill(a, 2);
     wf_graph *g = t->k == 1 ? wf_begin(ctx, .shape = shape, .reduce = WF_ALL_AXES) : wf_begin(ctx, .shape = shape);
     wf_var sum = t->k == 1 ? wf_reduced(g, WF_F64, 0, WF_JOIN_ADD) : wf_local(g, WF_F64, 0);
@@ -606,7 +625,9 @@ static wf_status cancel(wf_ranks *ranks, void *user)
     }
     WF_END(g);
     wf_val at = wf_mod(wf_index(g, 1), 5);
-    if (t->k == 0)
+    if (t->k == 3) /* all ranks ask each other for elements */
+        wf_out(g, b, wf_read(g, a, wf_cast(x, WF_I64), wf_index(g, 1)));
+    else if (t->k == 0)
         wf_accumulate(g, WF_JOIN_ADD, sums, wf_get(x), at);
     else if (t->k == 2)
         wf_accumulate(g, WF_JOIN_ADD, counts, wf_cast(x, WF_I64), at);
@@ -626,6 +647,7 @@ static wf_status cancel(wf_ranks *ranks, void *user)
     if (status == WF_OK && (wf_download(sums, all, sizeof all) != WF_OK || all[1] != 4096 * 13 * 2))
         status = WF_ERR_CONTRACT; /* what is cancelled has added nothing */
     wf_release(a);
+    wf_release(b);
     wf_release(sums);
     wf_release(counts);
     wf_release(total);
@@ -636,7 +658,7 @@ static wf_status cancel(wf_ranks *ranks, void *user)
 static void cancelled_work(void **state)
 {
     (void)state;
-    for (int k = 0; k < 3; ++k) {
+    for (int k = 0; k < 4; ++k) {
         test t = { .k = k };
         wf_ranks_error e = { 0 };
         if (wf_ranks_threads(3, cancel, &t, NULL, &e) != WF_OK)

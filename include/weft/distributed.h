@@ -1,7 +1,7 @@
 /* distributed.h - arrays that are distributed over a group of ranks, each of which has the memory of one block.
  * Recordings and kernels take such an array like any other; its shape and indices are those of all ranks. A launch is then
  * collective: ranks launch the same in the same order, get what it reads of each other's blocks, and the bits of one process.
- * Errors, at the launch: WF_ERR_UNSUPPORTED: indices read from memory along divided axes, updates, blocks, streams,
+ * Errors, at the launch: WF_ERR_UNSUPPORTED: indices of loops without bounds along divided axes, updates, blocks, streams,
  * GPUs, debug mode. WF_ERR_CONTRACT: ranks launch different recordings.
  * Reference: docs/reference/distributed.md */
 #ifndef WF_DISTRIBUTED_H

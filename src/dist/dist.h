@@ -54,6 +54,7 @@ void wf__dist_group_end(const wf_array *a, const char *text);
 enum { WF__TAG_CARRIES = WF_TAG_MAX };
 bool wf__dist_agree_on(void *group, int64_t mine, int64_t *all, wf__failure *failure);
 bool wf__dist_gather(void *group, void *all, const size_t *bytes, const size_t *offset, wf__failure *failure);
+bool wf__dist_all_to_all(void *group, const wf__parcels *out, const wf__parcels *in, wf__failure *failure);
 bool wf__dist_send(void *group, int to, const void *data, size_t bytes, wf__failure *failure);
 bool wf__dist_receive(void *group, int from, void *data, size_t bytes, wf__failure *failure);
 

@@ -149,6 +149,17 @@ bool wf__dist_gather(void *group, void *all, const size_t *bytes, const size_t *
     return reached(g, wf_ranks_all_gather(g->ranks, mine, all, (wf_pieces){ .bytes = bytes, .offset = offset }), f);
 }
 
+static wf_pieces pieces_of(const wf__parcels *p)
+{
+    return (wf_pieces){ .each = p->each, .bytes = p->bytes, .offset = p->offset };
+}
+
+bool wf__dist_all_to_all(void *group, const wf__parcels *out, const wf__parcels *in, wf__failure *f)
+{
+    const wf__dist_group *g = group;
+    return reached(g, wf_ranks_all_to_all(g->ranks, out->at, pieces_of(out), in->at, pieces_of(in)), f);
+}
+
 /* Waits for a message that the other rank waits for, too, so a failure ends the group. */
 static bool passed(const wf__dist_group *g, wf_status status, wf_request *request, wf__failure *f)
 {

@@ -271,6 +271,12 @@ wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__check(wf__ir *ir, const wf__node *like, wf__ref right, wf__ref index);
 wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
 wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other, wf__ref when);
+/* border.c. Sets *tuple to the indices of the elements that a read by index with this border mode gives, and *inside to
+ * where they are elements; 0 = everywhere. extent: that of the array along each axis, i64. */
+bool wf__elements_read(wf__ir *ir, uint32_t indices, wf_border border, const wf__ref *extent, uint32_t *tuple,
+                       wf__ref *inside);
+wf__ref wf__both(wf__ir *ir, wf__ref a, wf__ref b);                  /* a and b; 0 stands for true */
+wf__ref wf__index_op(wf__ir *ir, unsigned op, wf__ref a, int64_t b); /* an operation of an i64 value and a constant */
 void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate);
 /* Records the store `n` of another recording, and gives the slot the epoch of that recording. A later load has this
  * epoch only if no store through this or another slot lies in between. */

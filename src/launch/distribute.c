@@ -342,6 +342,7 @@ static void run(launch *l)
                                 .ranks = l->ranks.ranks,
                                 .agree = wf__dist_agree_on,
                                 .gather = wf__dist_gather,
+                                .all_to_all = wf__dist_all_to_all,
                                 .send = wf__dist_send,
                                 .receive = wf__dist_receive,
                                 .user = l->group };

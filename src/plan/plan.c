@@ -191,6 +191,7 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         wf__free(stage->reduce.result);
         wf__free(stage->mem);
         wf__free(stage->view);
+        wf__free(stage->gather);
         wf__free(stage->copies.at);
         wf__free(stage->division.share);
         wf__free(stage->division.tally);

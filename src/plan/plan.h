@@ -149,6 +149,20 @@ typedef struct wf__scan {
     int64_t to_stride[WF_MAX_RANK];   /* strides of `to`, once layouts are known */
 } wf__scan;
 
+/* A stage whose points get elements of an array from the ranks that have them (distribute/gathers.c). The body stands for
+ * that: it reads the positions and writes the elements. */
+typedef struct wf__gathered {
+    uint32_t from;               /* object that the elements are of; each rank has those of its block */
+    uint32_t at;                 /* object with the positions: i64, numbers of elements in C order, -1 = no element */
+    uint32_t to;                 /* object that gets the elements, 0 where there are none */
+    wf_shape shape;              /* of `from` */
+    int64_t stride[WF_MAX_RANK]; /* of `from`, once layouts are known */
+    int64_t *begin[WF_MAX_RANK]; /* [places + 1] first index of each block along an axis; NULL = the axis is whole */
+    int32_t places[WF_MAX_RANK]; /* blocks along an axis */
+    int32_t weight[WF_MAX_RANK]; /* the rank of a block minus that of the one before it along an axis */
+    int64_t index[];             /* of all `begin` */
+} wf__gathered;
+
 /* How the points of a kernel are cut into boxes. */
 typedef struct wf__partition {
     int64_t box[WF_MAX_RANK]; /* extents of a box along each loop */
@@ -223,17 +237,18 @@ typedef struct wf__division {
 
 /* A stage runs as one kernel, over extent[0..lowered.rank-1], in boxes. */
 typedef struct wf__stage {
-    wf__ir recorded;               /* the body before layout */
-    wf_shape space;                /* the index space of `recorded` */
-    wf_axes dropped;               /* axes of the space that arrays of a smaller rank do not have */
-    wf__slot_view *view;           /* [view_n] views of slots of `recorded` */
-    uint32_t view_n;               /* the number of views */
-    wf__scan scan;                 /* the scan that the stage is instead of a kernel */
-    wf__ir lowered;                /* the body that backends get, with the promises of kernel.h */
-    wf__ir *join;                  /* the lowered joiner of both bodies; NULL = no custom joins */
-    wf__mem_layout *mem;           /* [lowered.slot_n] layouts of slots */
-    int64_t extent[WF_MAX_RANK];   /* extents of loops; those of the space, if boxes or thread blocks are blocks */
-    bool empty;                    /* no points */
+    wf__ir recorded;             /* the body before layout */
+    wf_shape space;              /* the index space of `recorded` */
+    wf_axes dropped;             /* axes of the space that arrays of a smaller rank do not have */
+    wf__slot_view *view;         /* [view_n] views of slots of `recorded` */
+    uint32_t view_n;             /* the number of views */
+    wf__scan scan;               /* the scan that the stage is instead of a kernel */
+    wf__gathered *gather;        /* the elements that the stage gets from other ranks, in place of its body; or NULL */
+    wf__ir lowered;              /* the body that backends get, with the promises of kernel.h */
+    wf__ir *join;                /* the lowered joiner of both bodies; NULL = no custom joins */
+    wf__mem_layout *mem;         /* [lowered.slot_n] layouts of slots */
+    int64_t extent[WF_MAX_RANK]; /* extents of loops; those of the space, if boxes or thread blocks are blocks */
+    bool empty;                  /* no points */
     wf__thread_block thread_block; /* threads of a block, on a GPU */
     wf__partition partition;       /* boxes */
     wf__promises promises;         /* properties that code may rely on */
@@ -286,7 +301,8 @@ static inline const int64_t *wf__own_end(const wf__stage *stage)
 static inline bool wf__waits_for_ranks(const wf__stage *stage)
 {
     const wf__division *division = &stage->division;
-    return (division->joins || division->tallies || division->joins_copies || stage->scan.shared) && !stage->empty;
+    return (division->joins || division->tallies || division->joins_copies || stage->scan.shared || stage->gather) &&
+           !stage->empty;
 }
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */
@@ -315,6 +331,7 @@ typedef struct wf__per_block {
 typedef enum wf__step_kind {
     WF__STEP_MAP,       /* one kernel without reductions */
     WF__STEP_REDUCE,    /* a kernel with reductions, and a consumer of its results, if there is one */
+    WF__STEP_GATHER,    /* elements that ranks ask each other for */
     WF__STEP_SCAN,      /* a scan, with a producer and a consumer that run part by part with it, if there are any */
     WF__STEP_PER_BLOCK, /* several kernels: all of them for a block, then all of them for the next block */
     WF__STEP_ROWS       /* several kernels: all of them for some rows, then all of them for the next rows (rows.c) */

@@ -141,6 +141,20 @@ static void print_scan(const printer *p, const wf__stage *stage)
     wf__str_add(p->out, "\n");
 }
 
+static void print_gather(const printer *p, const wf__stage *stage)
+{
+    const wf__gathered *gather = stage->gather;
+    if (!gather)
+        return;
+    wf__str_add(p->out, "gather from ranks of ");
+    add_object(p, gather->from);
+    wf__str_add(p->out, " at ");
+    add_object(p, gather->at);
+    wf__str_add(p->out, " into ");
+    add_object(p, gather->to);
+    wf__str_add(p->out, "\n");
+}
+
 static void print_views(const printer *p, const wf__stage *stage)
 {
     for (uint32_t v = 0; v < stage->view_n; ++v) {
@@ -296,6 +310,7 @@ static void print_stage(const printer *p, uint32_t s)
     add_axes(p, ", arrays lack axes", stage->dropped);
     wf__str_add(p->out, "\n");
     print_scan(p, stage);
+    print_gather(p, stage);
     print_views(p, stage);
     if (!stage->scan.on && !stage->lowered.node) { /* not laid out yet */
         wf__print(&stage->recorded, p->out);
@@ -329,6 +344,9 @@ static void print_step(const wf__plan *plan, const wf__plan_step *step, wf__str 
         if (step->consumer != WF__NO_STAGE)
             wf__str_addf(out, ", stage %u %s", (unsigned)step->consumer,
                          plan->target == WF__GPU ? "in the kernel that completes the results" : "after each box");
+        break;
+    case WF__STEP_GATHER:
+        wf__str_addf(out, "gather stage %u", (unsigned)step->main);
         break;
     case WF__STEP_SCAN:
         wf__str_addf(out, "scan stage %u", (unsigned)step->main);

@@ -316,7 +316,10 @@ static wf__plan_step step_from(wf__planning *p, uint32_t s)
     const wf__stage *stage = &plan->stage[s];
     wf__plan_step step = { WF__STEP_MAP, .first = s, .main = s, .producer = WF__NO_STAGE, .consumer = WF__NO_STAGE };
     if (wf__has_ranks(p)) { /* each stage has points of its own on a rank */
-        step.kind = stage->lowered.red_n ? WF__STEP_REDUCE : stage->scan.on ? WF__STEP_SCAN : WF__STEP_MAP;
+        step.kind = stage->lowered.red_n ? WF__STEP_REDUCE
+                    : stage->scan.on     ? WF__STEP_SCAN
+                    : stage->gather      ? WF__STEP_GATHER
+                                         : WF__STEP_MAP;
         step.count = 1;
         return step;
     }

@@ -11,6 +11,12 @@ typedef struct wf__limits {
     int32_t block_threads; /* threads of a GPU's block; 0 = by occupancy */
 } wf__limits;
 
+typedef struct wf__parcels { /* one piece of memory for each rank */
+    void *at;
+    size_t each;                  /* bytes of all of them, which lie one after the other, or */
+    const size_t *bytes, *offset; /* [ranks]; NULL = by `each` */
+} wf__parcels;
+
 /* The ranks that run a plan with distributed arrays together, for joins of their results. Collective: all ranks call the
  * same functions in the same order. */
 typedef struct wf__others {
@@ -19,6 +25,8 @@ typedef struct wf__others {
     bool (*agree)(void *user, int64_t mine, int64_t *all, wf__failure *failure);
     /* Every rank gives bytes[rank] bytes at its place all + offset[rank], and gets those of all others. */
     bool (*gather)(void *user, void *all, const size_t *bytes, const size_t *offset, wf__failure *failure);
+    /* Every rank gives piece r of `out` to rank r, and gets piece r of `in` from it. */
+    bool (*all_to_all)(void *user, const wf__parcels *out, const wf__parcels *in, wf__failure *failure);
     /* Send bytes to a rank, and receive them from one, which both wait for. A failure ends the group. */
     bool (*send)(void *user, int to, const void *data, size_t bytes, wf__failure *failure);
     bool (*receive)(void *user, int from, void *data, size_t bytes, wf__failure *failure);

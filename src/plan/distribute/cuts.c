@@ -135,10 +135,29 @@ static void cut_scan(wf__planning *p, wf__stage *stage)
         cut_temp(p, stage, stage->scan.to);
 }
 
-bool wf__pass_cuts(wf__planning *p, uint32_t s)
+bool wf__find_cuts(wf__planning *p, uint32_t s, const uint8_t *except)
 {
     wf__stage *stage = &p->plan->stage[s];
     const wf__ir *ir = &stage->recorded;
+    wf_axes *on = wf__alloc0(ir->n * sizeof *on);
+    uint8_t *live = wf__alloc0(ir->n);
+    bool ok = on && live;
+    if (ok) {
+        find_axes(ir, on);
+        wf__mark_effects(ir, live);
+        wf__mark_live(ir, live);
+    }
+    for (wf__ref r = 1; ok && r < ir->n; ++r)
+        if (live[r] && wf__op_is_access(ir->node[r].op) && !(except && except[r]))
+            note_access(p, stage, &ir->node[r], on);
+    wf__free(live);
+    wf__free(on);
+    return ok || wf__plan_no_memory(p->plan);
+}
+
+bool wf__pass_cuts(wf__planning *p, uint32_t s)
+{
+    wf__stage *stage = &p->plan->stage[s];
     if (p->rec->block.rank || p->rec->ir.flags & WF_FLAG_DEBUG) {
         wf__plan_fail(p->plan, WF_ERR_UNSUPPORTED, "%s does not know distributed arrays",
                       p->rec->block.rank ? "a recording with blocks" : "debug mode");
@@ -149,20 +168,9 @@ bool wf__pass_cuts(wf__planning *p, uint32_t s)
         cut_scan(p, stage);
         return true;
     }
-    wf_axes *on = wf__alloc0(ir->n * sizeof *on);
-    uint8_t *live = wf__alloc0(ir->n);
-    bool ok = on && live;
-    if (ok) {
-        find_axes(ir, on);
-        wf__mark_effects(ir, live);
-        wf__mark_live(ir, live);
-    }
-    for (wf__ref r = 1; ok && r < ir->n; ++r)
-        if (live[r] && wf__op_is_access(ir->node[r].op))
-            note_access(p, stage, &ir->node[r], on);
-    wf__free(live);
-    wf__free(on);
-    if (ok && stage->division.axes)
+    if (!wf__find_cuts(p, s, NULL))
+        return false;
+    if (stage->division.axes)
         cut_temps(p, stage);
-    return ok || wf__plan_no_memory(p->plan);
+    return true;
 }

@@ -2,15 +2,20 @@
  * needs.
  *
  * Each rank runs the points whose results it needs: those of its blocks of the arrays that are written, and of the
- * temporary arrays that later stages read (regions.c). So ranks exchange elements before the first stage alone, and join
- * reductions. Before that, cuts.c finds the axes of a stage that are divided at all, for the choice of loops.
+ * temporary arrays that later stages read (regions.c). So ranks exchange elements before the first stage alone, but for
+ * gathers, stages in which they ask each other for elements (gathers.c), and join reductions. Before that, cuts.c finds the
+ * axes of a stage that are divided at all, for the choice of loops.
  */
 #ifndef WEFT_PLAN_DISTRIBUTE_H
 #define WEFT_PLAN_DISTRIBUTE_H
+#include "ir/analyse/ranges.h"
 #include "plan/passes.h"
 
 /* Sets cut[k] for the axes of an object as in wf__temp, and *grid. Returns false if no axis is cut. */
 bool wf__object_cut(const wf__planning *p, uint32_t object, uint8_t cut[WF_MAX_RANK], uint32_t *grid);
+/* cuts.c: notes the axes of stage s along which ranks divide its points. except: [nodes] loads that do not count; NULL = all
+ * do. False = out of memory. */
+bool wf__find_cuts(wf__planning *p, uint32_t s, const uint8_t *except);
 bool wf__is_written(const wf__plan *plan, uint32_t object); /* regions.c: true if a stage writes the object */
 /* True if each rank has a block of the object, an array of the recording. */
 static inline bool wf__is_distributed(const wf__planning *p, uint32_t object)
@@ -38,6 +43,20 @@ static inline uint32_t wf__of_image(const wf__planning *p, uint32_t object, wf__
         }
     return temp->image_of - 1;
 }
+
+/* ---- indices.c ---- */
+static inline wf__range wf__range_of_points(const wf__box *b, int axis)
+{
+    return (wf__range){ b->lo[axis], b->hi[axis] - 1, true };
+}
+/* Sets the bounds of all integers of a stage over a box of its points. range: [nodes]. False = out of memory. */
+bool wf__find_ranges(const wf__planning *p, const wf__stage *stage, const wf__box *points, wf__range *range);
+
+/* ---- gathers.c ---- */
+/* Returns why load r, at an index without bounds, is no gather; NULL = it is one. */
+const char *wf__why_not_gathered(const wf__planning *p, const wf__stage *stage, wf__ref r);
+/* The elements that a rank gives to the others. */
+wf__box wf__gathered_block(const wf__gathered *g, int rank);
 
 /* ---- stores.c ---- */
 enum { WF__ANYWHERE = -2 };

@@ -1,10 +1,9 @@
 /* regions.c - the points that each rank runs, and the elements that it needs. The pass walks the stages backwards once for
  * each rank. A rank needs its blocks of the arrays that are written. From the elements that it needs of what a stage
- * stores follow the points of the stage, and from these, by the bounds of indices, the elements that the stage reads. What a
- * rank needs is a set of boxes, one of each read, so that a star of neighbours is no cube. Points, and what a rank has memory
- * for, are one box around such a set.
+ * stores follow the points of the stage, and from these, by the bounds of indices, the elements that the stage reads. Of an
+ * array that a gather reads, a rank needs what it gives to others. What a rank needs is a set of boxes, one of each read, so
+ * that a star of neighbours is no cube. Points, and what a rank has memory for, are one box around such a set.
  */
-#include "ir/analyse/ranges.h"
 #include "ir/pass/pass.h"
 #include "plan/distribute/distribute.h"
 #include <stdio.h>
@@ -42,40 +41,7 @@ static void add(region *r, const wf__box *b, int rank)
     r->any = true;
 }
 
-static wf__range of_points(const wf__box *b, int axis) { return (wf__range){ b->lo[axis], b->hi[axis] - 1, true }; }
-
 /* ---- what a stage reads ---- */
-static wf__range of_leaf(const void *user, const wf__node *n)
-{
-    const place *at = user;
-    const walk *w = at->w;
-    const wf__group *group = w->p->rec->group;
-    int64_t x;
-    switch (n->op) {
-    case WF__INDEX:
-        return of_points(&at->points, (int)n->a);
-    case WF__EXTENT:
-        x = at->stage->space.dim[n->a];
-        return (wf__range){ x, x, true };
-    case WF__DIM:
-        x = w->p->all[at->stage->recorded.slot[n->a].object].dim[n->b];
-        return (wf__range){ x, x, true };
-    case WF__PARAM:
-        if (n->a >= w->plan->params || !wf__is_int(n->dtype)) /* a result of a reduction, or a number of a block */
-            return (wf__range){ 0 };
-        memcpy(&x, &group->param[n->a], sizeof x);
-        x = n->dtype == WF_I64   ? x
-            : n->dtype == WF_I32 ? (int32_t)x
-            : n->dtype == WF_I16 ? (int16_t)x
-            : n->dtype == WF_I8  ? (int8_t)x
-            : n->dtype == WF_U16 ? (uint16_t)x
-                                 : (uint8_t)x;
-        return (wf__range){ x, x, true };
-    default:
-        return (wf__range){ 0 };
-    }
-}
-
 /* Returns the elements along an axis of n that a read at these indices finds by a border mode. */
 static wf__range inside_border(wf__range x, unsigned border, int64_t n)
 {
@@ -111,11 +77,14 @@ static bool fail_unknown(const place *at, wf__ref r, int axis)
 {
     const wf__node *n = &at->stage->recorded.node[r];
     char called[WF__CALLED];
+    const char *why = wf__why_not_gathered(at->w->p, at->stage, r);
     return wf__plan_fail_at(at->w->plan, WF_SECTION_CALL, &at->stage->recorded, r, WF_ERR_UNSUPPORTED,
                             "%s: the index along axis %d of %s, which ranks divide, has no bounds that they know "
-                            "before they run, as where it is read from memory: %s",
+                            "before they run, as where it is read from memory, and they cannot ask each other for the "
+                            "elements, as %s: %s",
                             wf__function_of(n), axis,
-                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called), advice);
+                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called),
+                            why ? why : "it is no load of its own", advice);
 }
 
 /* True if each rank has all elements of the object. */
@@ -143,7 +112,7 @@ static bool find_read(const place *at, wf__ref r, wf__box *out)
         if (n->b)
             x = at->w->range[wf__tuple_at(ir, n->b)[k]];
         for (int d = 0; view && d < at->stage->space.rank; ++d) {
-            wf__range i = of_points(&at->points, d);
+            wf__range i = wf__range_of_points(&at->points, d);
             int64_t step = view->step[k][d];
             x.lo += step * (step < 0 ? i.hi : i.lo);
             x.hi += step * (step < 0 ? i.lo : i.hi);
@@ -175,12 +144,8 @@ static bool find_reads(const place *at)
 {
     const walk *w = at->w;
     const wf__ir *ir = &at->stage->recorded;
-    memset(w->range, 0, ir->n * sizeof *w->range);
-    const wf__range_leaves leaves = {
-        .of = of_leaf, .user = at, .least = -(INT64_C(1) << 62), .most = INT64_C(1) << 62, .counters = true
-    };
-    if (!wf__ranges(ir, &leaves, w->range))
-        return wf__plan_no_memory(w->plan);
+    if (!wf__find_ranges(w->p, at->stage, &at->points, w->range))
+        return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         if (n->op != WF__LOAD || !w->live[r] || !wf__has_regions(w->p, ir->slot[n->a].object))
@@ -398,6 +363,20 @@ static bool walk_scan(walk *w, wf__stage *stage)
     return true;
 }
 
+/* ---- gathers ---- */
+/* Adds the elements that a rank gives to the others. */
+static void give_block(walk *w, const wf__stage *stage)
+{
+    const uint32_t from = stage->gather->from;
+    const int rank = stage->gather->shape.rank;
+    const wf__box own = wf__gathered_block(stage->gather, w->rank);
+    if (stage->empty || wf__box_is_empty(&own, rank))
+        return;
+    wf__boxes_add(&w->need[from], &own, rank);
+    add(&w->touched[from], &own, rank);
+}
+
+/* ---- stages ---- */
 static bool walk_stage(walk *w, uint32_t s)
 {
     wf__stage *stage = &w->plan->stage[s];
@@ -406,6 +385,8 @@ static bool walk_stage(walk *w, uint32_t s)
     bool any;
     if (stage->scan.on)
         return walk_scan(w, stage);
+    if (stage->gather)
+        give_block(w, stage);
     memset(w->live, 0, ir->n);
     wf__mark_effects(ir, w->live);
     wf__mark_live(ir, w->live);
@@ -614,6 +595,11 @@ bool wf__pass_regions(wf__planning *p)
     if (ok)
         find_apart(&w);
     ok = ok && find_shares(&w) && place_temps(&w);
+    for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
+        wf__gathered *gather = plan->stage[s].gather;
+        if (gather)
+            memcpy(gather->stride, p->all[gather->from].stride, sizeof gather->stride);
+    }
     wf__free(w.need);
     wf__free(w.touched);
     wf__free(w.range);

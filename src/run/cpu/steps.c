@@ -1,6 +1,7 @@
 /* steps.c - runs the steps of a plan on the processor. What runs together is decided in the plan (plan/schedule.c). */
 #include "run/cpu/steps.h"
 #include "run/cpu/boxes.h"
+#include "run/cpu/gather.h"
 #include "run/cpu/join_ranks.h"
 #include "run/cpu/scan.h"
 #include "run/cpu/stage_code.h"
@@ -110,7 +111,7 @@ static void compile_ahead(const wf__run *r)
     a.which = a.stage ? (uint8_t *)(a.stage + plan->stage_n) : NULL;
     for (uint32_t s = 0; mem && a.stage && s < plan->stage_n; ++s) {
         const wf__stage *stage = &plan->stage[s];
-        if (stage->empty || stage->scan.on || (!r->notes && wf__stage_interprets_first(stage)))
+        if (stage->empty || stage->scan.on || stage->gather || (!r->notes && wf__stage_interprets_first(stage)))
             continue;
         wf__stage_mem(stage, r->base, mem);
         wf__variant which = wf__stage_variant(stage, mem, wf__is_parallel(e, stage, main_of(plan, s), r->limits));
@@ -133,6 +134,8 @@ static bool run_step(const wf__run *r, const wf__plan_step *step)
         return wf__run_kernel(r, step->main, WF__NO_STAGE, NULL);
     case WF__STEP_REDUCE:
         return run_reduction(r, step);
+    case WF__STEP_GATHER:
+        return wf__run_gather(r, step->main);
     case WF__STEP_SCAN:
         return run_scan(r, step);
     case WF__STEP_PER_BLOCK:
