@@ -1,5 +1,7 @@
 /* gathers.c - loads by index along axes that ranks divide, at indices without bounds, such as those that are read from
- * memory. Ranks cannot know before they run which elements such a load reads, so the stage with it becomes several:
+ * memory. So are loads at indices from memory whose bounds reach along the whole axis, where ranks need less memory for what
+ * their points read than for the array. Ranks cannot know before they run which elements such a load reads, so the stage with
+ * it becomes several:
  *
  *   - a stage over the same points that stores the positions of the elements, numbered in C order of the array, after
  *     border modes; -1 where the load reads nothing
@@ -24,7 +26,7 @@ typedef struct gathers {
     uint8_t *live;      /* [nodes] what the positions of all gathers depend on */
     uint8_t *mark;      /* [nodes] what the position of one depends on */
     wf__ref *map;       /* [nodes] of the recorded body, in a new one */
-    wf__range *range;   /* [nodes] */
+    wf__range *range;   /* [nodes] bounds at a single point */
     wf__ref *block;     /* [nodes] wf__find_blocks */
     wf__ref *load;      /* [n] gathers that this turn of the pass makes */
     uint32_t *at, *got; /* [n] temporaries: positions, elements */
@@ -39,18 +41,54 @@ static bool divides(const wf__planning *p, uint32_t object, uint8_t cut[WF_MAX_R
     return wf__object_cut(p, object, cut, &grid);
 }
 
-/* True if a load by index has no bounds along an axis that ranks divide. */
-static bool is_unknown(const gathers *g, wf__ref r)
+/* How far from a point the index of a load may be along the axes that ranks divide. */
+typedef enum reach { NEAR, WHOLE_AXIS, UNKNOWN } reach;
+
+static reach reach_of(const gathers *g, wf__ref r)
 {
     const wf__ir *ir = &g->stage->recorded;
     const wf__node *n = &ir->node[r];
     uint8_t cut[WF_MAX_RANK];
-    bool unknown = false;
+    reach far = NEAR;
     if (n->op != WF__LOAD || !n->b || !divides(g->p, ir->slot[n->a].object, cut))
-        return false;
-    for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k)
-        unknown = unknown || (cut[k] && !g->range[wf__tuple_at(ir, n->b)[k]].known);
-    return unknown;
+        return NEAR;
+    for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k) {
+        const wf__range x = g->range[wf__tuple_at(ir, n->b)[k]];
+        if (cut[k] && !x.known)
+            return UNKNOWN;
+        if (cut[k] && x.hi - x.lo >= g->p->all[ir->slot[n->a].object].dim[k] - 1)
+            far = WHOLE_AXIS;
+    }
+    return far;
+}
+
+/* True if a rank needs less memory for positions and elements of its points than for the whole array of a load, which all
+ * loads of the array share. */
+static bool is_smaller(const gathers *g, wf__ref r)
+{
+    const wf__ir *ir = &g->stage->recorded;
+    const uint32_t object = ir->slot[ir->node[r].a].object;
+    const wf_shape shape = wf__bind_shape(&g->p->all[object]);
+    uint8_t cut[WF_MAX_RANK];
+    uint32_t grid;
+    wf__object_cut(g->p, object, cut, &grid);
+    const double size = (double)wf__size(ir->node[r].dtype), ranks = g->p->bind[grid].dist->ranks;
+    double points = 0, elements = 1; /* of all loads; of the array */
+    for (wf__ref i = 1; i < ir->n; ++i)
+        points += g->live[i] && reach_of(g, i) != NEAR && ir->slot[ir->node[i].a].object == object;
+    for (int d = 0; d < g->stage->space.rank; ++d)
+        points *= (double)g->stage->space.dim[d];
+    for (int d = 0; d < shape.rank; ++d)
+        elements *= (double)shape.dim[d];
+    return points * (size + sizeof(int64_t)) < ranks * elements * size;
+}
+
+static bool reads_memory(const wf__ir *ir, const uint8_t *mark)
+{
+    for (wf__ref i = 1; i < ir->n; ++i)
+        if (mark[i] && ir->node[i].op == WF__LOAD)
+            return true;
+    return false;
 }
 
 /* True if the stage writes memory of the object. */
@@ -161,13 +199,12 @@ static bool find(gathers *g)
     memset(g->live, 0, ir->n);
     wf__mark_effects(ir, g->live);
     wf__mark_live(ir, g->live);
-    for (wf__ref r = 1; r < ir->n; ++r)
-        any = (g->is[r] = g->live[r] && is_unknown(g, r)) || any;
-    for (wf__ref r = 1; any && r < ir->n; ++r)
-        g->is[r] = g->is[r] && !why_not(g->p, g->stage, r, g->block, g->mark);
-    any = false;
-    for (wf__ref r = 1; r < ir->n; ++r)
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const reach far = g->live[r] ? reach_of(g, r) : NEAR;
+        g->is[r] = far != NEAR && !why_not(g->p, g->stage, r, g->block, g->mark) &&
+                   (far == UNKNOWN || (reads_memory(ir, g->mark) && is_smaller(g, r)));
         any = any || g->is[r];
+    }
     return any;
 }
 
@@ -448,8 +485,10 @@ static bool begin(gathers *g)
     g->block = g->map + n;
     g->load = g->block + n;
     g->got = g->at + n;
-    const wf__box all = wf__whole_space(g->stage);
-    return wf__find_ranges(g->p, g->stage, &all, g->range);
+    wf__box point = { { 0 }, { 0 } };
+    for (int d = 0; d < g->stage->space.rank; ++d)
+        point.hi[d] = 1;
+    return wf__find_ranges(g->p, g->stage, &point, g->range);
 }
 
 static void end(gathers *g)
