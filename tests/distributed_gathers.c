@@ -228,6 +228,21 @@ static void repeated(distributed_world *w)
     wf_release(out);
 }
 
+/* Enough points for several threads, some with the same element as their neighbour. */
+static void many(distributed_world *w)
+{
+    const wf_shape shape = WF_SHAPE(311, 401);
+    wf_array *a = world_filled(w, WF_F32, shape, 58), *at = indices(w, shape, 311, 50, 57, true);
+    wf_array *out = world_empty(w, WF_F32, shape);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val i = wf_in(g, at), j = wf_mul(wf_idiv(wf_in(g, at), 9), wf_idiv(wf_index(g, 1), 5));
+    wf_out(g, out, wf_read_border(g, a, WF_BORDER_VALUE, 7, wf_select(wf_gt(j, 300), i, 20), wf_mul(j, 2)));
+    world_run(w, g);
+    wf_release(a);
+    wf_release(at);
+    world_result(w, out);
+}
+
 /* Without points, and of arrays without elements. */
 static void nothing(distributed_world *w)
 {
@@ -261,5 +276,6 @@ void distributed_gathers_of_ranks(distributed_world *w)
     mixed(w);
     rows(w);
     repeated(w);
+    many(w);
     nothing(w);
 }

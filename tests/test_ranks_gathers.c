@@ -14,6 +14,7 @@ enum { N = 1000 };
 /* Each `every`-th point reads at an index that is not its own, the same one in runs of `run` points. */
 typedef struct job {
     int every, run;
+    bool bounded; /* the recording keeps the index within the array */
     wf_dist dist;
 } job;
 
@@ -59,7 +60,7 @@ static bool gather(wf_context *ctx, const job *j, wf_ranks *ranks, const traffic
     for (int turn = 0; turn < 2 && ok; turn++) { /* in the first one, ranks agree on the plan */
         const traffic before = *count;
         g = wf_begin(ctx, .shape = WF_SHAPE(N));
-        wf_out(g, got, wf_read(g, a, wf_in(g, at)));
+        wf_out(g, got, wf_read(g, a, j->bounded ? wf_mod(wf_in(g, at), N) : wf_in(g, at)));
         ok = wf_run(g) == WF_OK;
         *out = (traffic){ count->messages_out - before.messages_out, count->bytes_out - before.bytes_out,
                           count->messages_in - before.messages_in, count->bytes_in - before.bytes_in };
@@ -85,7 +86,7 @@ static bool same(const char *what, int rank, int64_t got, int64_t want)
 
 static wf_status on_rank(wf_ranks *ranks, void *user)
 {
-    const job *j = user, nothing = { .every = N + 1, .run = 1, .dist = j->dist };
+    const job *j = user, nothing = { .every = N + 1, .run = 1, .bounded = j->bounded, .dist = j->dist };
     const int rank = wf_ranks_rank(ranks);
     traffic count = { 0 }, least, got;
     wf_ranks *counting = NULL;
@@ -104,22 +105,33 @@ static wf_status on_rank(wf_ranks *ranks, void *user)
     return ok ? WF_OK : WF_ERR_CONTRACT;
 }
 
+static void on_ranks(int ranks, job j)
+{
+    wf_ranks_error e = { 0 };
+    assert_int_equal(wf_dist_make(&WF_SHAPE(N), ranks, NULL, &j.dist), WF_OK);
+    if (wf_ranks_threads(ranks, on_rank, &j, NULL, &e) != WF_OK)
+        fail_msg("%d ranks, every %d: rank %d: %s", ranks, j.every, (int)e.rank, e.text);
+}
+
 static void gathers(void **state)
 {
     (void)state;
     static const int every[] = { 1, 3, 250 };
     for (size_t k = 0; k < sizeof every / sizeof *every; k++)
-        for (int ranks = 2; ranks <= 8; ranks++) {
-            job j = { .every = every[k], .run = 1 + (int)k * 4 };
-            wf_ranks_error e = { 0 };
-            assert_int_equal(wf_dist_make(&WF_SHAPE(N), ranks, NULL, &j.dist), WF_OK);
-            if (wf_ranks_threads(ranks, on_rank, &j, NULL, &e) != WF_OK)
-                fail_msg("%d ranks, every %d: rank %d: %s", ranks, j.every, (int)e.rank, e.text);
-        }
+        for (int ranks = 2; ranks <= 8; ranks++)
+            on_ranks(ranks, (job){ .every = every[k], .run = 1 + (int)k * 4 });
+}
+
+/* Of four ranks, each would need more memory for the array than for 12 bytes of each of its points. */
+static void bounded(void **state)
+{
+    (void)state;
+    for (int ranks = 4; ranks <= 8; ranks += 2)
+        on_ranks(ranks, (job){ .every = 3, .run = 1, .bounded = true });
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(gathers) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(gathers), cmocka_unit_test(bounded) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
