@@ -228,6 +228,28 @@ static void repeated(distributed_world *w)
     wf_release(out);
 }
 
+/* Indices from memory that the recording keeps near the point, within the array, and within a table of few elements. */
+static void limits(distributed_world *w, wf_shape shape)
+{
+    const int n = (int)shape.dim[0];
+    wf_array *a = world_filled(w, WF_F32, shape, 54), *table = world_filled(w, WF_F32, WF_SHAPE(7), 55);
+    wf_array *at = indices(w, shape, n, 3 * n, 56, true), *out = world_empty(w, WF_F32, shape);
+    wf_val index[3][WF_MAX_RANK];
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val y = wf_index(g, 0), free = wf_cast(wf_in(g, at), WF_I64);
+    wf_val near = wf_clamp(wf_add(y, wf_clamp(wf_sub(free, y), -2, 3)), 0, n - 1);
+    wf_val v = wf_read_n(g, a, indices_at_point(g, index[0], shape.rank, 0, near));
+    v = wf_add(v, wf_mul(wf_read_n(g, a, indices_at_point(g, index[1], shape.rank, 0, wf_clamp(free, 0, n - 1))), 0.5));
+    v = wf_sub(v, wf_read_border_n(g, a, WF_BORDER_CLAMP, wf_const(g, WF_F32, 0),
+                                   indices_at_point(g, index[2], shape.rank, 0, wf_mod(free, n + 4))));
+    wf_out(g, out, wf_add(v, wf_read(g, table, wf_clamp(free, 0, 6))));
+    world_run(w, g);
+    wf_release(a);
+    wf_release(table);
+    wf_release(at);
+    world_result(w, out);
+}
+
 /* Enough points for several threads, some with the same element as their neighbour. */
 static void many(distributed_world *w)
 {
@@ -270,6 +292,7 @@ void distributed_gathers_of_ranks(distributed_world *w)
         border_modes(w, shapes[k], k != 1);
         graphs(w, shapes[k], k != 2);
         in_place(w, shapes[k]);
+        limits(w, shapes[k]);
     }
     dtypes(w);
     spaces(w);

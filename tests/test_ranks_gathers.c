@@ -9,16 +9,32 @@
 #include <weft/dist.h>
 #include <weft/distributed.h>
 
-enum { N = 1000 };
+enum { N = 1000, HEADER = 16 }; /* of a message with neighbours' elements */
 
 /* Each `every`-th point reads at an index that is not its own, the same one in runs of `run` points. */
 typedef struct job {
     int every, run;
-    bool bounded; /* the recording keeps the index within the array */
+    enum {
+        ANY,
+        WITHIN,
+        NEAR
+    } bounds; /* of the index in the recording: those of the array; two elements from the point */
     wf_dist dist;
 } job;
 
 static int64_t index_of(const job *j, int64_t x) { return x % j->every ? x : (x / j->run * 7919 + 13) % N; }
+
+/* The index that the recording makes of this one. */
+static int64_t bounded_index(const job *j, int64_t x)
+{
+    const int64_t far = index_of(j, x) - x;
+    return j->bounds != NEAR ? x + far : x + (far < -2 ? -2 : far > 2 ? 2 : far);
+}
+static wf_val bounded_value(const job *j, wf_graph *g, wf_val at)
+{
+    const wf_val x = wf_index(g, 0);
+    return j->bounds == NEAR ? wf_add(x, wf_clamp(wf_sub(at, x), -2, 2)) : j->bounds == WITHIN ? wf_mod(at, N) : at;
+}
 
 /* What a rank sends and receives besides what ranks agree on: positions, elements and their messages. */
 static traffic expected(const job *j, int rank)
@@ -51,17 +67,17 @@ static bool gather(wf_context *ctx, const job *j, wf_ranks *ranks, const traffic
     wf_array *at = wf_empty_distributed(ctx, WF_I64, ranks, &j->dist);
     wf_array *got = wf_empty_distributed(ctx, WF_F32, ranks, &j->dist);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
-    wf_out(g, a, wf_cast(wf_mul(wf_index(g, 0), 3), WF_F32));
-    bool ok = wf_run(g) == WF_OK;
-    g = wf_begin(ctx, .shape = WF_SHAPE(N));
     wf_val x = wf_index(g, 0), far = wf_mod(wf_add(wf_mul(wf_idiv(x, j->run), 7919), 13), N);
     wf_out(g, at, wf_select(wf_eq(wf_mod(x, j->every), 0), far, x));
-    ok = ok && wf_run(g) == WF_OK;
+    bool ok = wf_run(g) == WF_OK;
     for (int turn = 0; turn < 2 && ok; turn++) { /* in the first one, ranks agree on the plan */
+        g = wf_begin(ctx, .shape = WF_SHAPE(N));
+        wf_out(g, a, wf_cast(wf_mul(wf_index(g, 0), 3), WF_F32));
+        ok = wf_run(g) == WF_OK;
         const traffic before = *count;
         g = wf_begin(ctx, .shape = WF_SHAPE(N));
-        wf_out(g, got, wf_read(g, a, j->bounded ? wf_mod(wf_in(g, at), N) : wf_in(g, at)));
-        ok = wf_run(g) == WF_OK;
+        wf_out(g, got, wf_read(g, a, bounded_value(j, g, wf_in(g, at))));
+        ok = ok && wf_run(g) == WF_OK;
         *out = (traffic){ count->messages_out - before.messages_out, count->bytes_out - before.bytes_out,
                           count->messages_in - before.messages_in, count->bytes_in - before.bytes_in };
     }
@@ -69,7 +85,7 @@ static bool gather(wf_context *ctx, const job *j, wf_ranks *ranks, const traffic
     wf_array *whole = ok ? wf_array_collect(got) : NULL;
     ok = whole && wf_download(whole, all, sizeof all) == WF_OK;
     for (int64_t k = 0; k < N && ok; k++)
-        ok = all[k] == (float)(3 * index_of(j, k));
+        ok = all[k] == (float)(3 * bounded_index(j, k));
     wf_release(whole);
     wf_release(a);
     wf_release(at);
@@ -86,7 +102,7 @@ static bool same(const char *what, int rank, int64_t got, int64_t want)
 
 static wf_status on_rank(wf_ranks *ranks, void *user)
 {
-    const job *j = user, nothing = { .every = N + 1, .run = 1, .bounded = j->bounded, .dist = j->dist };
+    const job *j = user, nothing = { .every = N + 1, .run = 1, .bounds = j->bounds, .dist = j->dist };
     const int rank = wf_ranks_rank(ranks);
     traffic count = { 0 }, least, got;
     wf_ranks *counting = NULL;
@@ -94,6 +110,14 @@ static wf_status on_rank(wf_ranks *ranks, void *user)
     wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
     CHECK(ctx);
     bool ok = gather(ctx, &nothing, counting, &count, &least) && gather(ctx, j, counting, &count, &got);
+    if (j->bounds == NEAR) { /* two elements of each neighbour, whatever the index is */
+        const int neighbours = (rank > 0) + (rank + 1 < wf_ranks_size(ranks));
+        ok = ok && same("messages in", rank, got.messages_in, neighbours);
+        ok = ok && same("bytes in", rank, got.bytes_in, neighbours * (HEADER + 2 * (int64_t)sizeof(float)));
+        wf_context_free(ctx);
+        wf_ranks_free(counting);
+        return ok ? WF_OK : WF_ERR_CONTRACT;
+    }
     const traffic more = expected(j, rank), none = expected(&nothing, rank);
     ok = ok && same("messages out", rank, got.messages_out - least.messages_out, more.messages_out - none.messages_out);
     ok = ok && same("bytes out", rank, got.bytes_out - least.bytes_out, more.bytes_out - none.bytes_out);
@@ -122,12 +146,15 @@ static void gathers(void **state)
             on_ranks(ranks, (job){ .every = every[k], .run = 1 + (int)k * 4 });
 }
 
-/* Of four ranks, each would need more memory for the array than for 12 bytes of each of its points. */
+/* Indices with bounds: elements near the point are fetched as those of other neighbours. Of four ranks, each would need more
+ * memory for the array than for 12 bytes of each of its points. */
 static void bounded(void **state)
 {
     (void)state;
+    for (int ranks = 2; ranks <= 8; ranks += 2)
+        on_ranks(ranks, (job){ .every = 3, .run = 1, .bounds = NEAR });
     for (int ranks = 4; ranks <= 8; ranks += 2)
-        on_ranks(ranks, (job){ .every = 3, .run = 1, .bounded = true });
+        on_ranks(ranks, (job){ .every = 3, .run = 1, .bounds = WITHIN });
 }
 
 int main(void)

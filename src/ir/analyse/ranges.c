@@ -52,6 +52,22 @@ static wf__range of_products(wf__range a, wf__range b)
     return r;
 }
 
+/* Bounds of what a remainder or a clamped value of any integer may be. */
+static wf__range of_limits(const wf__node *n, const wf__range *of)
+{
+    const wf__range b = wf__arity(n->op) > 1 ? of[n->b] : unknown;
+    switch (n->op) {
+    case WF__OP_clamp:
+        return b.known && of[n->c].known ? from_to(b.lo < of[n->c].lo ? b.lo : of[n->c].lo, of[n->c].hi) : unknown;
+    case WF__OP_floor_mod:
+        return b.known && b.lo > 0 ? from_to(0, b.hi - 1) : unknown;
+    case WF__OP_mod:
+        return b.known && b.lo > 0 ? from_to(1 - b.hi, b.hi - 1) : unknown;
+    default:
+        return unknown;
+    }
+}
+
 /* Bounds of known ranges lie within +-2^62, so that sums of two do not overflow. */
 static wf__range of_op(const wf__node *n, const wf__range *of)
 {
@@ -170,7 +186,9 @@ static wf__range of_node(const wf__ir *ir, wf__ref r, const wf__range_leaves *le
     case WF__STATE:
         return next ? of_counter(ir, r, next, of) : unknown;
     default:
-        return n->dtype == WF_I64 && wf__op_is_pure(n->op) ? of_op(n, of) : unknown;
+        if (n->dtype != WF_I64 || !wf__op_is_pure(n->op))
+            return unknown;
+        return leaves->limits && !of[n->a].known ? of_limits(n, of) : of_op(n, of);
     }
 }
 

@@ -42,9 +42,12 @@ bool wf__find_ranges(const wf__planning *p, const wf__stage *stage, const wf__bo
 {
     const wf__ir *ir = &stage->recorded;
     const place at = { .p = p, .stage = stage, .points = points };
-    const wf__range_leaves leaves = {
-        .of = of_leaf, .user = &at, .least = -(INT64_C(1) << 62), .most = INT64_C(1) << 62, .counters = true
-    };
+    const wf__range_leaves leaves = { .of = of_leaf,
+                                      .user = &at,
+                                      .least = -(INT64_C(1) << 62),
+                                      .most = INT64_C(1) << 62,
+                                      .counters = true,
+                                      .limits = true };
     memset(range, 0, ir->n * sizeof *range);
     return wf__ranges(ir, &leaves, range) || wf__plan_no_memory(p->plan);
 }
