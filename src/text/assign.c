@@ -6,6 +6,7 @@
  * the block would not know which value the name stands for: such an assignment is refused.
  */
 #include "text/record.h"
+#include "weft/distributed.h"
 #include "weft/functions.h"
 #include <stdio.h>
 
@@ -185,17 +186,30 @@ wf_device wf__text_result_device(const wf__recorder *r)
     return device;
 }
 
+wf_array *wf__text_space_array(const wf__recorder *r, wf_dtype dtype)
+{
+    const wf_array *beside = NULL;
+    bool same = false;
+    for (size_t i = 0; i < r->args.n && !same; i++) {
+        const wf_array *array = r->args.at[i].kind == WF_ARG_ARRAY ? r->args.at[i].as.array : NULL;
+        const wf_dist *dist = array ? wf_array_dist(array) : NULL;
+        if (!dist || dist->shape.rank != r->space.rank)
+            continue;
+        same = wf__text_same_shape(&dist->shape, &r->space);
+        beside = same || !beside ? array : beside;
+    }
+    return beside ? wf_empty_like(beside, dtype, r->space)
+                  : wf_empty(wf_graph_context(r->graph), dtype, r->space, .device = wf__text_result_device(r));
+}
+
 /* Returns the array of result number `w`, which the first call makes. With `everywhere` all of it is going to be
  * written; otherwise it begins as zeros. */
 static wf_array *make_result(wf__recorder *r, int w, uint32_t at, wf__tval value, bool everywhere)
 {
-    wf_context *ctx = wf_graph_context(r->graph);
-    wf_dtype t = wf__text_result_dtype(r, value);
-    wf_device device = wf__text_result_device(r);
     bool fresh = !r->made[w] && !r->failed;
     everywhere |= r->prepares;
     if (fresh)
-        r->made[w] = wf_empty(ctx, t, r->space, .device = device);
+        r->made[w] = wf__text_space_array(r, wf__text_result_dtype(r, value));
     if (r->made[w] && fresh && !everywhere && wf_array_fill(r->made[w], 0) != WF_OK) {
         wf_release(r->made[w]);
         r->made[w] = NULL;
