@@ -398,6 +398,14 @@ static void functions(distributed_world *w)
     world_failed(w);
     world_result(w, world_divided(w, made[0]));
     world_result(w, made[1]);
+    const char *locals[] = { "b", "m" };
+    wf_text_create(w->ctx,
+                   "f32 s = 0; int k; for (k = -2; k <= 2; k++) for (int j = 0; j < 3; j++) "
+                   "s += a[y + k, x - j; mirror] * j; if (s > 9) s = k; u = s * a; b = u - mean(u); m = max(u)",
+                   WF_NAMED(a), 0, locals, 2, made);
+    world_failed(w);
+    world_result(w, world_divided(w, made[0]));
+    world_result(w, made[1]);
     world_result(w, world_divided(w, wf_array_copy(a)));
     world_result(w, world_divided(w, wf_array_cast(a, WF_I32)));
     world_result(w,

@@ -92,6 +92,7 @@ for n in 2 3; do
     compute $n out.npy 'global i32 h[40] = 0; h[clamp(i64(a * 8) + 10, 0, 39)]++'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; global f32 h[9] = 0; h[clamp(i64(s * 2), 0, 8)] += s * 1.1f'
     compute $n out.npy 'scale(a, 1.5)'
+    compute $n out.npy 'f32 s = 0; for (int k = -2; k <= 2; k++) s += isnan(a[z + k, y, x]) ? 0 : a[z + k, y, x]; out = s / 5'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = s[i64(9 * s), y, x; mirror] + s[z, i64(s * 9), i64(s * 5); clamp]'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = whiten(s)'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = radial_power(s)'
@@ -104,8 +105,8 @@ for text in 'count(a > 0.5)' 'a * 2' 'max(isnan(a) ? 0.0 : a)'; do
 done
 fails '^weft: .*no-such.mrc' 2 "$WEFT" calc 'a + 1' a=no-such.mrc -o never.mrc
 [ "$(grep '^weft: ' "$work/out" | grep -vc warning)" = 1 ] || die 'a missing file: several ranks print'
-fails '^weft: .*has all elements on each rank' 2 "$WEFT" calc \
-    'f32 s = 0; for (int k = 0; k < 4; k++) s += a[z + k, y, x]; out = s' a=volume.mrc -o never.npy
+fails '^weft: .*the index varies in a loop' 2 "$WEFT" calc \
+    'int p = 3; for (int k = 0; k < 4; k++) p = int(a[p, y, x; clamp]); out = p' a=volume.mrc -o never.npy
 fails 'chunk and --memory are for one process' 2 "$WEFT" calc 'a + 1' a=volume.mrc --chunk 2 -o never.mrc
 [ ! -e never.mrc ] && [ ! -e never.npy ] || die 'a refused command left a file'
 launch 2 bash -c '"$0" calc "a + 1" a=volume.mrc --alone -o "own-$$.mrc"' "$WEFT" || die 'weft calc --alone'

@@ -108,15 +108,18 @@ static wf__range of_op(const wf__node *n, const wf__range *of)
 }
 
 /* ---- counters of loops ---- */
-/* Returns the value that x is less than wherever the condition holds; 0 = none is found. */
-static wf__ref bound_of(const wf__ir *ir, wf__ref condition, wf__ref x, int depth)
+/* Returns the value that x is less than, or at most where *reached is set, wherever the condition holds; 0 = none is found. */
+static wf__ref bound_of(const wf__ir *ir, wf__ref condition, wf__ref x, int depth, bool *reached)
 {
     const wf__node *n = &ir->node[condition];
     if (n->op == WF__OP_and && depth) {
-        wf__ref bound = bound_of(ir, n->a, x, depth - 1);
-        return bound ? bound : bound_of(ir, n->b, x, depth - 1);
+        wf__ref bound = bound_of(ir, n->a, x, depth - 1, reached);
+        return bound ? bound : bound_of(ir, n->b, x, depth - 1, reached);
     }
-    return n->op == WF__OP_lt && n->a == x ? n->b : n->op == WF__OP_gt && n->b == x ? n->a : 0;
+    *reached = n->op == WF__OP_le || n->op == WF__OP_ge;
+    if (n->op == WF__OP_lt || n->op == WF__OP_le)
+        return n->a == x ? n->b : 0;
+    return (n->op == WF__OP_gt || n->op == WF__OP_ge) && n->b == x ? n->a : 0;
 }
 
 /* True if a node after the loop uses the state, whose value there is the last one. */
@@ -130,6 +133,14 @@ static bool is_used_after(const wf__ir *ir, wf__ref state)
     return false;
 }
 
+/* Sets *x to the value of a constant index, or of a constant of 32 bits. */
+static bool is_constant(const wf__node *n, int64_t *x)
+{
+    const int64_t bits = (int64_t)wf__bits(n);
+    *x = n->dtype == WF_I32 ? (int32_t)bits : bits;
+    return n->op == WF__CONST && (n->dtype == WF_I64 || n->dtype == WF_I32);
+}
+
 /* Returns the bounds of a state that counts up from its initial value by a positive step while it is below a bound. A
  * guard of the loop tests the next value, or the step is taken where a condition on the state holds. next: [nodes] the NEXT
  * of a STATE. */
@@ -140,26 +151,32 @@ static wf__range of_counter(const wf__ir *ir, wf__ref state, const wf__ref *next
     const wf__range first = of[ir->node[state].b];
     const wf__node *more = &ir->node[then];
     const bool selects = more->op == WF__OP_select && more->c == state;
+    bool reached = false;
+    if (then == state) /* it never changes */
+        return first;
     if (selects) {
-        bound = bound_of(ir, more->a, state, DEPTH);
+        bound = bound_of(ir, more->a, state, DEPTH, &reached);
         more = &ir->node[more->b];
     }
     for (wf__ref s = ir->node[state].a + 1; !selects && !bound && ir->node[s].op == WF__STATE; ++s)
         if (ir->node[s].aux && next[s])
-            bound = bound_of(ir, ir->node[next[s]].b, then, DEPTH);
+            bound = bound_of(ir, ir->node[next[s]].b, then, DEPTH, &reached);
     if (!first.known || !bound || more->op != WF__OP_add || (more->a != state && more->b != state))
         return unknown;
     /* The step and the bound may be nodes of the body, which come later: of these, constants alone have bounds. */
     const wf__node *by = &ir->node[more->a == state ? more->b : more->a];
-    const int64_t step = (int64_t)wf__bits(by);
-    int64_t limit = (int64_t)wf__bits(&ir->node[bound]), last;
-    if (by->op != WF__CONST || step <= 0)
+    int64_t step, limit, last;
+    if (!is_constant(by, &step) || step <= 0)
         return unknown;
-    if (ir->node[bound].op != WF__CONST) {
+    if (!is_constant(&ir->node[bound], &limit)) {
         if (!of[bound].known)
             return unknown;
         limit = of[bound].hi;
     }
+    if (__builtin_add_overflow(limit, (int64_t)reached, &limit))
+        return unknown;
+    if (ir->node[state].dtype != WF_I64 && limit > INT32_MAX - step) /* the counter may wrap */
+        return unknown;
     if (__builtin_add_overflow(limit, selects || is_used_after(ir, state) ? step - 1 : -1, &last))
         return unknown;
     return from_to(first.lo, first.hi > last ? first.hi : last);
@@ -169,10 +186,10 @@ static wf__range of_node(const wf__ir *ir, wf__ref r, const wf__range_leaves *le
                          const wf__range *of)
 {
     const wf__node *n = &ir->node[r];
-    int64_t x = (int64_t)wf__bits(n);
+    int64_t x;
     switch (n->op) {
     case WF__CONST:
-        return n->dtype == WF_I64 ? from_to(x, x) : unknown;
+        return is_constant(n, &x) ? from_to(x, x) : unknown;
     case WF__THREAD:
     case WF__INDEX:
     case WF__EXTENT:

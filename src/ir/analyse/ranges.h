@@ -18,7 +18,7 @@ typedef struct wf__range_leaves {
     bool limits;         /* so do remainders and clamped values of integers without bounds */
 } wf__range_leaves;
 
-/* Sets of[] ([nodes], zeroed) for integers up to i64. Only 64-bit arithmetic has bounds, as narrower integers wrap.
+/* Sets of[] ([nodes], zeroed) for integers up to i64. Of narrower arithmetic, which may wrap, counters alone have bounds.
  * False = out of memory. */
 bool wf__ranges(const wf__ir *ir, const wf__range_leaves *leaves, wf__range *of);
 #endif
