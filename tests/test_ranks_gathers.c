@@ -100,30 +100,37 @@ static bool same(const char *what, int rank, int64_t got, int64_t want)
     return got == want;
 }
 
+/* True if a rank has got two elements of each neighbour. */
+static bool is_near(int rank, int ranks, const traffic *got)
+{
+    const int neighbours = (rank > 0) + (rank + 1 < ranks);
+    return same("messages in", rank, got->messages_in, neighbours) &&
+           same("bytes in", rank, got->bytes_in, neighbours * (HEADER + 2 * (int64_t)sizeof(float)));
+}
+
+/* True if a rank has sent and received what a gather needs. least: traffic of the job `nothing`, which reads own elements. */
+static bool is_gathered(int rank, int ranks, const job *j, const traffic *got, const job *nothing, const traffic *least)
+{
+    const traffic more = expected(j, rank), none = expected(nothing, rank);
+    bool ok =
+        same("messages out", rank, got->messages_out - least->messages_out, more.messages_out - none.messages_out);
+    ok = same("bytes out", rank, got->bytes_out - least->bytes_out, more.bytes_out - none.bytes_out) && ok;
+    ok = same("messages in", rank, got->messages_in - least->messages_in, more.messages_in - none.messages_in) && ok;
+    ok = same("bytes in", rank, got->bytes_in - least->bytes_in, more.bytes_in - none.bytes_in) && ok;
+    return ok && least->bytes_out - none.bytes_out <= 40 * ranks; /* counts, and whether ranks go on */
+}
+
 static wf_status on_rank(wf_ranks *ranks, void *user)
 {
     const job *j = user, nothing = { .every = N + 1, .run = 1, .bounds = j->bounds, .dist = j->dist };
-    const int rank = wf_ranks_rank(ranks);
+    const int rank = wf_ranks_rank(ranks), n = wf_ranks_size(ranks);
     traffic count = { 0 }, least, got;
     wf_ranks *counting = NULL;
     CHECK_OK(counted_new(ranks, &count, &counting, NULL));
     wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
     CHECK(ctx);
     bool ok = gather(ctx, &nothing, counting, &count, &least) && gather(ctx, j, counting, &count, &got);
-    if (j->bounds == NEAR) { /* two elements of each neighbour, whatever the index is */
-        const int neighbours = (rank > 0) + (rank + 1 < wf_ranks_size(ranks));
-        ok = ok && same("messages in", rank, got.messages_in, neighbours);
-        ok = ok && same("bytes in", rank, got.bytes_in, neighbours * (HEADER + 2 * (int64_t)sizeof(float)));
-        wf_context_free(ctx);
-        wf_ranks_free(counting);
-        return ok ? WF_OK : WF_ERR_CONTRACT;
-    }
-    const traffic more = expected(j, rank), none = expected(&nothing, rank);
-    ok = ok && same("messages out", rank, got.messages_out - least.messages_out, more.messages_out - none.messages_out);
-    ok = ok && same("bytes out", rank, got.bytes_out - least.bytes_out, more.bytes_out - none.bytes_out);
-    ok = ok && same("messages in", rank, got.messages_in - least.messages_in, more.messages_in - none.messages_in);
-    ok = ok && same("bytes in", rank, got.bytes_in - least.bytes_in, more.bytes_in - none.bytes_in);
-    ok = ok && least.bytes_out - none.bytes_out <= 40 * wf_ranks_size(ranks); /* counts, and whether ranks go on */
+    ok = ok && (j->bounds == NEAR ? is_near(rank, n, &got) : is_gathered(rank, n, j, &got, &nothing, &least));
     wf_context_free(ctx);
     wf_ranks_free(counting);
     return ok ? WF_OK : WF_ERR_CONTRACT;

@@ -286,7 +286,8 @@ static inline int64_t wf__own_boxes(const wf__stage *stage)
     return stage->division.axes ? stage->division.boxes : stage->partition.boxes;
 }
 
-/* The first indices, and those behind the last, of the points that this rank runs: of all points likewise. */
+/* The bounds of the points that this rank runs, along each loop: from begin up to, and without, end. They are those of all
+ * points unless ranks divide the stage. */
 static inline const int64_t *wf__own_begin(const wf__stage *stage)
 {
     static const int64_t zeros[WF_MAX_RANK];

@@ -15,7 +15,8 @@ typedef struct wf__range_leaves {
     int64_t least, most; /* values that may lie beyond are unknown; within +-2^62 */
     bool counters;       /* counters of loops have bounds, too */
     bool dtypes;         /* so do narrow integers of any origin: those of their dtypes */
-    bool limits;         /* so do remainders and clamped values of integers without bounds */
+    bool limits; /* so do remainders and clamped values of integers without bounds; off where code narrows integers
+                            with bounds, as their operands must have bounds, too */
 } wf__range_leaves;
 
 /* Sets of[] ([nodes], zeroed) for integers up to i64. Of narrower arithmetic, which may wrap, counters alone have bounds.

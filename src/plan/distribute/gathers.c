@@ -335,7 +335,8 @@ static bool add_temps(gathers *g)
     return ok;
 }
 
-/* Notes the blocks along axis d of the array, which an axis of the grid divides. Returns the room behind their indices. */
+/* Notes the blocks along axis d of the array, which an axis of the grid divides. begin: memory for their first indices. Returns
+ * the memory after them. */
 static int64_t *set_blocks(wf__gathered *out, int d, wf_dist dist, int axis, int64_t *begin)
 {
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];

@@ -84,7 +84,7 @@ static bool fail_unknown(const place *at, wf__ref r, int axis)
                             "elements, as %s: %s",
                             wf__function_of(n), axis,
                             wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called),
-                            why ? why : "it is no load of its own", advice);
+                            why ? why : "the read cannot be a stage of its own", advice);
 }
 
 /* True if each rank has all elements of the object. */

@@ -136,22 +136,8 @@ static inline size_t entry_of(cursor *c, int64_t at, bool *is_new)
     return c->next - 1;
 }
 
-static void count_row(const gather *g, cursor *cursors, const char *at, char *to, int64_t n)
-{
-    const int64_t step = g->at.stride[g->stage->lowered.rank - 1] * (int64_t)g->at.size;
-    WF__UNUSED(to);
-    for (int64_t i = 0, x, offset; i < n; ++i, at += step) {
-        bool is_new;
-        memcpy(&x, at, sizeof x);
-        if ((uint64_t)x >= g->elements)
-            continue;
-        const int owner = find(g, x, &offset);
-        if (owner != g->others->rank)
-            entry_of(&cursors[owner], x, &is_new);
-    }
-}
-
-static void ask_row(const gather *g, cursor *cursors, const char *at, char *to, int64_t n)
+/* Counts the elements of other ranks. Once their list has memory, notes their positions there. */
+static void list_row(const gather *g, cursor *cursors, const char *at, char *to, int64_t n)
 {
     const int64_t step = g->at.stride[g->stage->lowered.rank - 1] * (int64_t)g->at.size;
     WF__UNUSED(to);
@@ -164,7 +150,7 @@ static void ask_row(const gather *g, cursor *cursors, const char *at, char *to, 
         if (owner == g->others->rank)
             continue;
         const size_t entry = entry_of(&cursors[owner], x, &is_new);
-        if (is_new)
+        if (is_new && g->asks.at)
             g->asks.at[entry] = x;
     }
 }
@@ -345,7 +331,7 @@ static void end(gather *g)
 /* Lists the positions of the elements that other ranks have. */
 static bool list_positions(gather *g, wf__failure *f)
 {
-    walk_all(g, count_row);
+    walk_all(g, list_row);
     if (wf__is_cancelled(f))
         return false;
     share_entries(g);
@@ -353,7 +339,7 @@ static bool list_positions(gather *g, wf__failure *f)
         return wf__out_of_memory(f, "positions of elements that other ranks have");
     rewind_ranges(g);
     if (g->asks.n)
-        walk_all(g, ask_row);
+        walk_all(g, list_row);
     return !wf__is_cancelled(f);
 }
 
