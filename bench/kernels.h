@@ -62,6 +62,7 @@ enum { HISTOGRAM_BINS = 128 };
     void set##_blocks_moments(double out[2], const float *x, int64_t lo, int64_t hi);                    \
     void set##_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);         \
     void set##_blocks_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);  \
+    void set##_edges_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);   \
     /* cumulative sums, starting from `sum`; returns the last one */                                     \
     double set##_scan(float *out, const float *x, double sum, int64_t lo, int64_t hi);
 BENCH_ARRAYS(plain)

@@ -361,7 +361,8 @@ static int loop_columns(const study *s, uint32_t *work)
 }
 
 /* True if updates take many of the processor's buffers of misses: with values of their own for each lane, or all over an
- * array that does not fit into the first-level cache, which the plan prefetches rows for. A row of an array is small. */
+ * array that does not fit into the first-level cache, which the plan prefetches rows for. A row of an array is small, and
+ * so are spread copies. */
 static bool fills_buffers(const study *s)
 {
     bool rows = false, anywhere = false, varies = false;
@@ -373,10 +374,10 @@ static bool fills_buffers(const study *s)
             continue;
         if (s->body->slot[n->a].large_indexed)
             return false; /* each update is a miss, and the more are under way, the better */
-        bool in_row = false;
+        bool small = s->body->slot[n->a].spread > 1;
         for (uint32_t k = 0; k < wf__tuple_len(s->body, n->b); k++)
-            in_row |= s->vary[wf__tuple_at(s->body, n->b)[k]].kind == WF__UNIFORM;
-        anywhere |= !in_row;
+            small |= s->vary[wf__tuple_at(s->body, n->b)[k]].kind == WF__UNIFORM;
+        anywhere |= !small;
         varies |= s->vary[n->c].kind == WF__VARYING;
     }
     return varies || (rows && anywhere);
