@@ -23,7 +23,6 @@ typedef struct bench {
     int threads;
     bool quick;
     double budget;       /* seconds to spend on one row */
-    const char *self;    /* path of this program */
     const char *scratch; /* an empty folder of this run */
     bench_peer *peer[BENCH_PEERS];
     int peers;
@@ -120,9 +119,6 @@ typedef struct bench_report bench_report;
 bench_report *bench_report_new(const char *json_path, const bench *b); /* NULL: the file cannot be written */
 void bench_report_row(bench_report *r, const bench_row *row, const bench_case *c);
 bool bench_report_free(bench_report *r); /* false: writing failed */
-
-/* children.c: the job of a process that weft-bench started as --child=JOB; returns its exit code */
-int bench_child(int argc, char **argv);
 
 /* data.c: memory of cases, and inputs that all contenders share */
 void *bench_data(bench *b, bench_case *c, const bench_kind *kind); /* kind->size zeros; NULL: b->error is set */

@@ -232,8 +232,6 @@ static void remove_folder(const char *path, int depth)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strncmp(argv[1], "--child=", 8) == 0)
-        return bench_child(argc, argv);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     options o = { .threads = cores < BENCH_THREADS ? (int)cores : BENCH_THREADS };
     if (!parse(argc, argv, &o)) {
@@ -259,7 +257,6 @@ int main(int argc, char **argv)
                 .budget = o.budget > 0 ? o.budget
                           : o.quick    ? 0.4
                                        : 4,
-                .self = "/proc/self/exe",
                 .scratch = scratch };
     wf_config config = { .size = sizeof config, .threads = o.threads, .cache_dir = cache };
     bool good = true;

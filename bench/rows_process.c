@@ -1,5 +1,5 @@
 /* rows_process.c - whole processes: the time from fork to exit of a process that runs one cached kernel, its memory, and
- * the memory of a recording. Each measurement is a child process (children.c). The C program is child_plain.c. */
+ * the memory of a recording. Each measurement is a child process (child_weft.c; in plain C child_plain.c). */
 #include "bench.h"
 #include <fcntl.h>
 #include <math.h>
@@ -52,7 +52,7 @@ static double run(bench *b, const char *const *argv, char *out, size_t cap)
 static double weft_start(void *data)
 {
     process_row *r = data;
-    return run(r->b, (const char *const[]){ r->b->self, "--child=cached", r->cache, NULL }, NULL, 0);
+    return run(r->b, (const char *const[]){ WEFT_BENCH_CHILD_WEFT, "cached", r->cache, NULL }, NULL, 0);
 }
 static double plain_start(void *data)
 {
@@ -70,12 +70,12 @@ static double told(process_row *r, const char *const *argv)
 static double weft_memory(void *data)
 {
     process_row *r = data;
-    return told(r, (const char *const[]){ r->b->self, "--child=cached-memory", r->cache, NULL });
+    return told(r, (const char *const[]){ WEFT_BENCH_CHILD_WEFT, "cached-memory", r->cache, NULL });
 }
 static double weft_memory_llvm(void *data)
 {
     process_row *r = data;
-    return told(r, (const char *const[]){ r->b->self, "--child=compiled-memory", "", NULL });
+    return told(r, (const char *const[]){ WEFT_BENCH_CHILD_WEFT, "compiled-memory", "", NULL });
 }
 static double plain_memory(void *data)
 {
@@ -85,7 +85,7 @@ static double plain_memory(void *data)
 static double node_bytes(void *data)
 {
     process_row *r = data;
-    return told(r, (const char *const[]){ r->b->self, "--child=node-bytes", "", NULL });
+    return told(r, (const char *const[]){ WEFT_BENCH_CHILD_WEFT, "node-bytes", "", NULL });
 }
 
 static const bench_kind kind = { sizeof(process_row), NULL, NULL, NULL };
@@ -103,7 +103,7 @@ static process_row *setup(bench *b, bench_case *c)
 static void fill_cache(process_row *r)
 {
     if (r)
-        run(r->b, (const char *const[]){ r->b->self, "--child=compiled", r->cache, NULL }, NULL, 0);
+        run(r->b, (const char *const[]){ WEFT_BENCH_CHILD_WEFT, "compiled", r->cache, NULL }, NULL, 0);
 }
 
 static void start(bench *b, bench_case *c)

@@ -23,11 +23,10 @@ static const char *const names[] = { "libLLVM.so.%d.1", "libLLVM-%d.so.1", "libL
 #ifndef WEFT_LIB_FOLDER
 #define WEFT_LIB_FOLDER "../lib/"
 #endif
-/* The small LLVM that tools/make_llvm links: in the folder of this code, in the Python package weft_llvm, which stands
- * beside the package weft, and in the folder of libraries beside an installed tool's. %s = folder of this code, %d =
- * major version */
-static const char *const small_paths[] = { "%slibweft_llvm.so.%d", "%s../weft_llvm/libweft_llvm.so.%d",
-                                           "%s" WEFT_LIB_FOLDER "libweft_llvm.so.%d" };
+/* Where the small LLVM is that tools/make_llvm links: in the folder of this code, in the Python package weft_llvm, which
+ * stands beside the package weft, and in the folder of libraries beside an installed tool's. They begin at the folder of
+ * this code. */
+static const char *const small_folders[] = { "", "../weft_llvm/", WEFT_LIB_FOLDER };
 
 static bool listed(const wf__llvm_list *list, const struct stat *st)
 {
@@ -91,13 +90,26 @@ static int major_of(const char *path)
 /* Versions in the order of preference: of the tested versions, 19 compiles fastest. */
 static const uint8_t majors[] = { 19, 20, 21, 22, 18, 17, 16, 15 };
 
-/* Appends the small LLVM of one version, if it is there. `own`: the folder of this code, "" = unknown. */
-static bool add_small(wf__llvm_list *list, const char *own, int major, uint32_t most)
+/* Sets which of small_folders exist: each would be asked for all versions. `own`: the folder of this code, "" = unknown. */
+static void find_small_folders(const char *own, bool there[WF__COUNT(small_folders)])
+{
+    for (size_t i = 0; i < WF__COUNT(small_folders); i++) {
+        char path[PATH_MAX];
+        struct stat st;
+        snprintf(path, sizeof path, "%s%s", own, small_folders[i]);
+        there[i] = *own && stat(path, &st) == 0;
+    }
+}
+
+/* Appends the small LLVM of one version, if it is there. */
+static bool add_small(wf__llvm_list *list, const char *own, const bool *there, int major, uint32_t most)
 {
     bool ok = true;
-    for (size_t i = 0; ok && *own && list->n < most && i < WF__COUNT(small_paths); i++) {
+    for (size_t i = 0; ok && list->n < most && i < WF__COUNT(small_folders); i++) {
         char path[PATH_MAX];
-        snprintf(path, sizeof path, small_paths[i], own, major);
+        if (!there[i])
+            continue;
+        snprintf(path, sizeof path, "%s%slibweft_llvm.so.%d", own, small_folders[i], major);
         ok = add_file(list, path, major);
     }
     return ok;
@@ -131,17 +143,18 @@ bool wf__llvm_find(wf__llvm_list *out, uint32_t most)
     wf__str own = { 0 };
     const char *forced = wf__getenv("WEFT_LLVM");
     wf__dl_own_folder(&own);
-    bool ok = !own.failed;
+    bool ok = !own.failed, there[WF__COUNT(small_folders)];
+    find_small_folders(wf__str_get(&own), there);
     if (forced) {
         char real[PATH_MAX];
         int major = version_named(forced);
         if (major >= WF__LLVM_MIN)
-            ok = ok && add_small(&list, wf__str_get(&own), major, most) && add_version(&list, major, most);
+            ok = ok && add_small(&list, wf__str_get(&own), there, major, most) && add_version(&list, major, most);
         else if (strcmp(forced, "none") != 0)
             ok = ok && add_file(&list, forced, major_of(realpath(forced, real) ? real : forced));
     } else {
         for (size_t i = 0; ok && list.n < most && i < WF__COUNT(majors); i++)
-            ok = add_small(&list, wf__str_get(&own), majors[i], most);
+            ok = add_small(&list, wf__str_get(&own), there, majors[i], most);
         for (size_t i = 0; ok && list.n < most && i < WF__COUNT(majors); i++)
             ok = add_version(&list, majors[i], most);
     }

@@ -1,4 +1,4 @@
-/* children.c - the jobs of weft-bench as a child process: weft-bench --child=JOB CACHE_DIR does one small job and ends. */
+/* child_weft.c - a program that uses Weft alone, for rows_process.c: JOB CACHE_DIR does one small job and ends. */
 #include "bench.h"
 #include "program.h"
 #include <link.h>
@@ -46,7 +46,7 @@ static bool triad(wf_context *ctx)
     wf_out(g, array[3], wf_add(wf_mul(wf_in(g, array[0]), wf_in(g, array[1])), wf_in(g, array[2])));
     wf_status status = wf_run(g);
     if (status != WF_OK)
-        fprintf(stderr, "weft-bench: %s\n", wf_last_message(ctx));
+        fprintf(stderr, "weft-bench-child-weft: %s\n", wf_last_message(ctx));
     for (int k = 0; k < 4; ++k)
         wf_release(array[k]);
     return status == WF_OK && at[3][N - 1] > 6 + N - 2 && at[3][N - 1] < 6 + N;
@@ -67,10 +67,14 @@ static double node_bytes(wf_context *ctx)
     return good ? 1024.0 * (double)(after - before) / (double)NODES : 0;
 }
 
-int bench_child(int argc, char **argv)
+int main(int argc, char **argv)
 {
-    const char *job = argv[1] + strlen("--child="), *cache = argc > 2 && *argv[2] ? argv[2] : NULL;
-    wf_config config = { .size = sizeof config, .cache_dir = cache, .flags_on = cache ? 0 : WF_FLAG_NO_DISK_CACHE };
+    const char *job = argc > 1 ? argv[1] : "", *cache = argc > 2 && *argv[2] ? argv[2] : NULL;
+    wf_config config = { .size = sizeof config,
+                         .cache_dir = cache,
+                         .flags_on = cache ? 0 : WF_FLAG_NO_DISK_CACHE,
+                         .flags_off =
+                             cache ? 0 : WF_FLAG_INTERPRET_FIRST }; /* else the process ends before it has compiled */
     wf_context *ctx = wf_context_new(&config);
     bool good = false;
     if (strcmp(job, "node-bytes") == 0) {
@@ -80,7 +84,7 @@ int bench_child(int argc, char **argv)
     } else {
         good = triad(ctx);
         if (strncmp(job, "cached", 6) == 0 && llvm_is_mapped()) {
-            fprintf(stderr, "weft-bench: a cached kernel opened LLVM\n");
+            fprintf(stderr, "weft-bench-child-weft: a cached kernel opened LLVM\n");
             good = false;
         }
         if (strstr(job, "-memory"))
