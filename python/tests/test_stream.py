@@ -516,11 +516,12 @@ with weft.debug():
 
 
 def test_daemons_at_the_end(tmp_path):
-    program = """
+    turns = 1000 if weft.info()["llvm_major"] else 20  # the process ends when what is queued is done
+    program = f"""
 def forever():
     with weft.Stream():
         while True:
-            rest(1000, np.zeros(5))
+            rest({turns}, np.zeros(5))
 threading.Thread(target=forever, daemon=True).start()
 time.sleep(0.2)
 """
