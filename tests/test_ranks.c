@@ -2,14 +2,8 @@
  *
  * ctest: threads no_kernels
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
 #include "ranks_checks.h"
+#include "weft_test.h"
 
 static void run(const named_check *c, int n, uint64_t seed)
 {
@@ -22,7 +16,7 @@ static void run(const named_check *c, int n, uint64_t seed)
 static void at_once(void **state)
 {
     (void)state;
-    for (int n = 1; n <= 9; n++)
+    for (int n = 1; n <= 9; n += n > 2 && TEST_EVERY > 3 ? 3 : 1)
         for (const named_check *c = rank_checks; c->name; c++)
             run(c, n, 0);
 }
@@ -30,7 +24,7 @@ static void at_once(void **state)
 static void in_turns(void **state)
 {
     (void)state;
-    for (int n = 1; n <= 9; n++)
+    for (int n = 1; n <= 9; n += n > 2 && TEST_EVERY > 3 ? 3 : 1)
         for (const named_check *c = rank_checks; c->name; c++)
             run(c, n, (uint64_t)n);
 }

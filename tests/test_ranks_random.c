@@ -6,16 +6,10 @@
  *
  * ctest: threads no_kernels
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
 #include "ranks_random.h"
+#include "weft_test.h"
 
-static uint64_t first = 1, count = 1000;
+static uint64_t first = 1, count = 1000 / TEST_EVERY;
 
 static void right(void **state)
 {
