@@ -52,11 +52,29 @@ static wf__range of_products(wf__range a, wf__range b)
     return r;
 }
 
+/* Bounds of min(max(x, low), high) and max(min(x, high), low) of any integer x; the operands are in any order. */
+static wf__range of_min_and_max(const wf__ir *ir, const wf__node *n, const wf__range *of)
+{
+    const bool is_min = n->op == WF__OP_min;
+    const wf__ref outer = of[n->a].known ? n->a : n->b;
+    const wf__node *inner = &ir->node[outer == n->a ? n->b : n->a];
+    if (!of[outer].known || inner->op != (is_min ? WF__OP_max : WF__OP_min))
+        return unknown;
+    const wf__range limit = of[of[inner->a].known ? inner->a : inner->b];
+    if (!limit.known)
+        return unknown;
+    const wf__range least = least_of(limit, of[outer]), greatest = greatest_of(limit, of[outer]);
+    return is_min ? from_to(least.lo, of[outer].hi) : from_to(of[outer].lo, greatest.hi);
+}
+
 /* Bounds of what a remainder or a clamped value of any integer may be. */
-static wf__range of_limits(const wf__node *n, const wf__range *of)
+static wf__range of_limits(const wf__ir *ir, const wf__node *n, const wf__range *of)
 {
     const wf__range b = wf__arity(n->op) > 1 ? of[n->b] : unknown;
     switch (n->op) {
+    case WF__OP_min:
+    case WF__OP_max:
+        return of_min_and_max(ir, n, of);
     case WF__OP_clamp:
         return b.known && of[n->c].known ? from_to(b.lo < of[n->c].lo ? b.lo : of[n->c].lo, of[n->c].hi) : unknown;
     case WF__OP_floor_mod:
@@ -205,7 +223,8 @@ static wf__range of_node(const wf__ir *ir, wf__ref r, const wf__range_leaves *le
     default:
         if (n->dtype != WF_I64 || !wf__op_is_pure(n->op))
             return unknown;
-        return leaves->limits && !of[n->a].known ? of_limits(n, of) : of_op(n, of);
+        const wf__range exact = of_op(n, of);
+        return exact.known || !leaves->limits ? exact : of_limits(ir, n, of);
     }
 }
 
