@@ -18,6 +18,20 @@ extern "C" {
  * Owns: the caller releases the array, before the group and its own context are freed. NULL: failure.
  * Example: wf_dist_make(&shape, wf_ranks_size(ranks), NULL, &dist); a = wf_empty_distributed(ctx, WF_F32, ranks, &dist); */
 WF_API wf_array *wf_empty_distributed(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf_dist *dist);
+typedef struct wf_beside {
+    size_t size;
+    const wf_array *const *operand; /* [operands] arrays that the new one is computed from; NULLs are passed over */
+    size_t operands;
+    wf_axes reduced;  /* axes of the operands' common shape that are reduced; with WF_DROP_AXES they are left out of the new one */
+    wf_graph *graph;  /* a recording whose value is stored in the array; `operand` are then other arrays to be beside */
+    wf_val value;     /* that value; a number: all that the recording has read so far */
+    wf_device device; /* of an array that is not distributed; 0 = the context's default */
+} wf_beside;
+/* A new array for what is computed from others: distributed as one of these with the same shape or as many axes, else in
+ * blocks of its own over their group; on every rank if ranks join it, or nothing is distributed. All ranks make it.
+ * Owns: the caller releases it. NULL: failure; a rank without memory ends the group.
+ * Example: wf_array *y = wf_empty_beside(ctx, WF_F32, WF_SHAPE(h, w), .operand = &x, .operands = 1); */
+WF_API wf_array *wf_empty_beside_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_beside *beside);
 /* How the array is distributed; NULL: it is not. Owns: borrowed from the array. */
 WF_API const wf_dist *wf_array_dist(const wf_array *array);
 /* The group whose ranks have the blocks; NULL: the array is not distributed. Owns: borrowed. */
@@ -41,5 +55,12 @@ WF_API wf_array *wf_array_collect(const wf_array *array);
 
 #ifdef __cplusplus
 }
+#else
+#if defined(__GNUC__)
+#pragma GCC system_header /* operands elide braces on purpose */
+#endif
+#define wf_empty_beside(ctx, dtype, ...)                          \
+    wf_empty_beside_with(ctx, dtype, WF__FIRST(__VA_ARGS__),      \
+                         &(wf_beside){ WF__REST(__VA_ARGS__, .size = sizeof(wf_beside)) })
 #endif
 #endif

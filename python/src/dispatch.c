@@ -352,19 +352,20 @@ PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_
     }
     PyObject *kernel = Py_NewRef(e->kernel), *result = NULL; /* a warning may run code that forgets the entry */
     made_shape = result_shape(d, &shape);
-    const wf_array *beside = NULL;
+    const wf_array *from[WFPY_MOST_ARGUMENTS];
     int at = 0, made = 0;
     for (int i = 0; i < n; ++i) {
         if (kind[i] != STATIC)
             list[at++] = &given[i];
-        if (kind[i] == ARRAY && wfpy_is_array(args[i]))
-            beside = wfpy_beside(beside, ((wfpy_array *)args[i])->array, &made_shape);
+        from[i] = kind[i] == ARRAY && wfpy_is_array(args[i]) ? ((wfpy_array *)args[i])->array : NULL;
     }
+    const wf_axes reduced = d->reduces ? d->axes | (d->keeps ? 0 : WF_DROP_AXES) : 0;
     for (; made < d->outs; ++made) {
         const part *p = &e->part[n + made];
         wfpy_given *out = &given[n + made];
         out->buffer.obj = NULL;
-        out->object = wfpy_array_new(wfpy_empty_result(beside, p->dtype, &made_shape, p->device));
+        out->object = wfpy_array_new(
+            wfpy_empty_result(from, (size_t)n, reduced, p->dtype, &made_shape, p->device));
         if (!out->object)
             break;
         list[at++] = out;

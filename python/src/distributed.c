@@ -279,45 +279,41 @@ wf_array *wfpy_empty_distributed(const char *function, wf_dtype dtype, const wf_
     return made;
 }
 
-const wf_array *wfpy_beside(const wf_array *found, const wf_array *array, const wf_shape *shape)
+wf_array *wfpy_empty_result(const wf_array *const *from, size_t n, wf_axes reduced, wf_dtype dtype,
+                            const wf_shape *shape, wf_device device)
 {
-    const wf_dist *dist = wf_array_dist(array);
-    if (!dist || dist->shape.rank != shape->rank)
-        return found;
-    return !found || (same_shape(&dist->shape, shape) && !same_shape(&wf_array_dist(found)->shape, shape)) ? array
-                                                                                                           : found;
+    return wf_empty_beside(wfpy.context, dtype, *shape, .operand = from, .operands = n, .reduced = reduced,
+                           .device = device);
 }
 
-wf_array *wfpy_empty_result(const wf_array *beside, wf_dtype dtype, const wf_shape *shape, wf_device device)
-{
-    const wf_place place = { .size = sizeof place, .device = device };
-    return beside ? wf_empty_like(beside, dtype, *shape) : wf_empty_with(wfpy.context, dtype, *shape, &place);
-}
-
-/* _empty_beside(shape, dtype, device, arrays): an array for what is computed from arrays. */
+/* _empty_beside(shape, dtype, device, arrays, reduced axes=(), keepdims=False): an array for what is computed from arrays. */
 static PyObject *empty_beside(PyObject *self, PyObject *args)
 {
-    PyObject *shape_object, *dtype_object, *device_object, *arrays;
-    const wf_array *beside = NULL;
+    PyObject *shape_object, *dtype_object, *device_object, *arrays, *axes = NULL;
+    wf_axes reduced = 0;
+    int keeps = 0;
     wf_shape shape;
     wf_dtype dtype;
     wf_device device;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOO", &shape_object, &dtype_object, &device_object, &arrays) ||
+    if (!PyArg_ParseTuple(args, "OOOO|Op", &shape_object, &dtype_object, &device_object, &arrays, &axes,
+                          &keeps) ||
+        (axes && !wfpy_axes(axes, WF_MAX_RANK, &reduced)) ||
         !wfpy_shape(shape_object, false, &shape) || !wfpy_dtype(dtype_object, &dtype) ||
         !wfpy_device(device_object, &device) || !wfpy_context())
         return NULL;
+    reduced |= reduced && !keeps ? WF_DROP_AXES : 0;
     PyObject *items = PySequence_Tuple(arrays);
-    for (Py_ssize_t i = 0, n = items ? PyTuple_Size(items) : 0; i < n; ++i) {
-        PyObject *item = PyTuple_GetItem(items, i);
-        const wf_array *array = wfpy_is_array(item) ? wfpy_array_of(item) : NULL;
-        if (PyErr_Occurred()) {
-            Py_DECREF(items);
-            return NULL;
-        }
-        beside = wfpy_beside(beside, array, &shape);
+    const size_t n = items ? (size_t)PyTuple_Size(items) : 0;
+    const wf_array **from = items ? PyMem_Calloc(n + 1, sizeof *from) : NULL;
+    if (items && !from)
+        PyErr_NoMemory();
+    for (size_t i = 0; i < n && !PyErr_Occurred(); ++i) {
+        PyObject *item = PyTuple_GetItem(items, (Py_ssize_t)i);
+        from[i] = wfpy_is_array(item) ? wfpy_array_of(item) : NULL;
     }
-    PyObject *made = items ? wfpy_array_new(wfpy_empty_result(beside, dtype, &shape, device)) : NULL;
+    PyObject *made = PyErr_Occurred() ? NULL : wfpy_array_new(wfpy_empty_result(from, n, reduced, dtype, &shape, device));
+    PyMem_Free(from);
     Py_XDECREF(items);
     return made;
 }

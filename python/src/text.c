@@ -14,6 +14,7 @@ typedef struct layout {
     wf_dtype dtype;
     wf_device device;
     wf_shape shape;
+    bool distributed;
     wf_arg number; /* of an argument that is no array: it is a constant of the kernel */
 } layout;
 typedef enum state { SEEN_ONCE, PREPARED, NOT_PREPARABLE } state;
@@ -31,6 +32,7 @@ typedef struct entry {
         char name[64];
         wf_dtype dtype;
         wf_shape shape;
+        bool distributed;
     } result[MOST_RESULTS];
     wfpy_slot slot[MOST_ARGUMENTS];
 } entry;
@@ -96,6 +98,7 @@ static void describe(const wf_arg *arg, layout *l)
         l->dtype = wf_array_dtype(arg->as.array);
         l->device = wf_array_device(arg->as.array);
         l->shape = wf_array_shape(arg->as.array);
+        l->distributed = wf_array_dist(arg->as.array) != NULL;
     }
 }
 
@@ -135,7 +138,8 @@ static bool fits(entry *e, int i, PyObject *value, arguments *a, bool *equal)
             return false;
     }
     a->is_long = a->is_long || wfpy_is_long(arg->as.array);
-    if (wf_array_dtype(arg->as.array) != l->dtype || wf_array_device(arg->as.array) != l->device)
+    if (wf_array_dtype(arg->as.array) != l->dtype || wf_array_device(arg->as.array) != l->device ||
+        (wf_array_dist(arg->as.array) != NULL) != l->distributed)
         return false;
     wf_shape shape = wf_array_shape(arg->as.array);
     return shape.rank == l->shape.rank && memcmp(shape.dim, l->shape.dim, sizeof *shape.dim * (size_t)shape.rank) == 0;
@@ -286,6 +290,7 @@ static void note(entry *old, PyObject *text, PyObject *names, PyObject *out, con
         strcpy(e->result[i].name, name[i]);
         e->result[i].dtype = wf_array_dtype(made[i]);
         e->result[i].shape = wf_array_shape(made[i]);
+        e->result[i].distributed = wf_array_dist(made[i]) != NULL;
     }
     add_entry(e);
 }
@@ -359,19 +364,20 @@ static PyObject *again(entry *e, arguments *a)
 {
     wf_array *made[MOST_RESULTS] = { NULL };
     wf_arg arg[MOST_ARGUMENTS + MOST_RESULTS];
+    const wf_array *from[MOST_ARGUMENTS];
     const wf_device device = e->device ? e->device : e->layout[0].device;
     bool right = true;
     int n = 0;
     for (int i = 0; i < e->n; ++i) {
         if (a->arg[i].kind != WF_ARG_ARRAY)
             continue;
+        from[n] = a->arg[i].as.array;
         arg[n++] = a->arg[i];
     }
+    const size_t arrays = (size_t)n;
     for (int i = 0; right && i < e->results; ++i) {
-        const wf_array *beside = NULL;
-        for (int k = 0; k < n - i; ++k)
-            beside = wfpy_beside(beside, arg[k].as.array, &e->result[i].shape);
-        made[i] = wfpy_empty_result(beside, e->result[i].dtype, &e->result[i].shape, device);
+        made[i] = wfpy_empty_result(from, e->result[i].distributed ? arrays : 0, 0, e->result[i].dtype,
+                                    &e->result[i].shape, device);
         right = made[i] != NULL;
         arg[n++] = (wf_arg){ e->result[i].name, WF_ARG_ARRAY, 0, { .array = made[i] } };
     }

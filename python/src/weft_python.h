@@ -258,11 +258,10 @@ bool wfpy_take_dist(const char *function, PyObject *grid, const wf_shape *shape,
 /* A new distributed array. NULL: an exception that names the function. */
 wf_array *wfpy_empty_distributed(const char *function, wf_dtype dtype, const wf_shape *shape, PyObject *ranks,
                                  PyObject *grid);
-/* A result is distributed as one of the arrays that it is computed from. wfpy_beside is called for each of them, and gives
- * the one; `found` is NULL at first. */
-const wf_array *wfpy_beside(const wf_array *found, const wf_array *array, const wf_shape *shape);
-/* A new array for a result; `beside` may be NULL. NULL: the library's error. */
-wf_array *wfpy_empty_result(const wf_array *beside, wf_dtype dtype, const wf_shape *shape, wf_device device);
+/* Returns a new array for what is computed from n arrays, NULLs among them, distributed as wf_empty_beside says. `reduced`:
+ * the axes of their common space that are reduced. */
+wf_array *wfpy_empty_result(const wf_array *const *from, size_t n, wf_axes reduced, wf_dtype dtype,
+                            const wf_shape *shape, wf_device device);
 /* All elements of a distributed array. NULL: the library's error. */
 wf_array *wfpy_collect(const wf_array *array);
 PyObject *wfpy_get_ranks(PyObject *self, void *closure);

@@ -331,7 +331,8 @@ def _reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: 
     kernel, dtypes = found
     device = device_of(parts, "cpu")
     kept = tuple(1 if a in axes else n for a, n in enumerate(shape) if keepdims or a not in axes)
-    outs = [_weft._empty_beside(kept, d, device, arrays) for d in dtypes] if outs is None else outs
+    if outs is None:
+        outs = [_weft._empty_beside(kept, d, device, arrays, axes, keepdims) for d in dtypes]
     kernel.launch((*taken, *outs), shape)
     if out is not None:
         return out

@@ -142,10 +142,9 @@ wf_array *wf_empty_distributed(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks,
     return NULL;
 }
 
-wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_shape *shape)
+wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_dist *dist)
 {
-    const wf_dist dist = wf_dist_resize(&like->distributed->dist, shape);
-    return make(like->ctx, dtype, like->distributed->ranks, &dist, NULL, true);
+    return make(like->ctx, dtype, like->distributed->ranks, dist, NULL, true);
 }
 
 wf_array *wf__distributed_part(const wf_array *a, const wf__box *box)

@@ -81,7 +81,7 @@ void wf__distributed_free(wf_context *ctx, wf__distributed *distributed);
  * NULL = out of memory, with the context's error set. */
 wf_array *wf__distributed_part(const wf_array *a, const wf__box *box);
 void wf__distributed_copy_own(const wf_array *a, wf_array *part); /* copies what the part has of this rank's block */
-/* Returns an array that is distributed as `like` is, which wf__distributes. Ranks need not agree: where there is no memory
- * for the block, the first launch asks again. NULL = no memory for the handle, with the context's error set. */
-wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_shape *shape);
+/* Returns an array that is distributed so over the group of `like`. Ranks need not agree: where there is no memory for the
+ * block, the first launch asks again. NULL = no memory for the handle, with the context's error set. */
+wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_dist *dist);
 #endif

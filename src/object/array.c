@@ -168,13 +168,15 @@ wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const w
     return make(ctx, "wf_empty", dtype, &shape, given.strides, given.device, given.memory);
 }
 
-bool wf__distributes(const wf_array *array, const wf_shape *shape)
+wf_array *wf__array_beside(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                           const wf__beside *as, wf_device device)
 {
-    const wf_dist *dist = array->distributed ? &array->distributed->dist : NULL;
-    bool all = dist && dist->shape.rank == shape->rank;
-    for (int d = 0; all && d < shape->rank; ++d)
-        all = dist->grid[d] == 1 || shape->dim[d] == dist->shape.dim[d] || shape->dim[d] > 1;
-    return all;
+    int64_t count;
+    if (!as->like)
+        return wf__array_make(ctx, function, dtype, shape, NULL, device);
+    return acceptable(ctx, function, dtype, shape, &count)
+               ? ctx->services->like_distributed(as->like, dtype, &as->dist)
+               : NULL;
 }
 
 /* Makes an array beside a distributed one. All ranks do so; one without memory for it ends the group, since the others will
@@ -182,12 +184,9 @@ bool wf__distributes(const wf_array *array, const wf_shape *shape)
 static wf_array *make_distributed_like(const wf_array *like, const char *function, wf_dtype dtype,
                                        const wf_shape *shape)
 {
-    int64_t count;
-    if (!acceptable(like->ctx, function, dtype, shape, &count))
-        return NULL;
-    wf_array *out = wf__distributes(like, shape)
-                        ? like->ctx->services->like_distributed(like, dtype, shape)
-                        : wf__array_make(like->ctx, function, dtype, shape, NULL, like->device);
+    wf__beside as;
+    wf__beside_operands(&like, 1, 0, shape, &as);
+    wf_array *out = wf__array_beside(like->ctx, function, dtype, shape, &as, like->device);
     if (!out && wf_last_status(like->ctx) == WF_ERR_MEMORY)
         like->ctx->services->end_group(like, wf_last_message(like->ctx));
     return out;

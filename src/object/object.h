@@ -6,6 +6,7 @@
  *
  *     context device buffer     errors, devices, memory
  *     handle                    properties of an array: dtype, shape, span, state
+ *     beside                    how results are distributed
  *     share                     copies on write
  *     array view                arrays are made, viewed and freed
  *     transfer                  contents on the host
@@ -44,8 +45,8 @@ typedef struct wf__services {
     void (*free_shown)(wf_context *ctx, wf__shown *shown);
     void (*free_distributed)(wf_context *ctx, wf__distributed *distributed);
     void (*end_group)(const wf_array *distributed, const char *text); /* ends its group of ranks, for lack of memory */
-    /* Returns an array that is distributed as `like` is, which wf__distributes; NULL = the context's error is set. */
-    wf_array *(*like_distributed)(const wf_array *like, wf_dtype dtype, const wf_shape *shape);
+    /* Returns an array that is distributed so over the group of `like`; NULL = the context's error is set. */
+    wf_array *(*like_distributed)(const wf_array *like, wf_dtype dtype, const wf_dist *dist);
     /* Runs a part of a recording with these arrays and parameters, in the stream of `g`. Its kept arrays are then
      * ready. */
     wf_status (*run_part)(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
@@ -268,10 +269,26 @@ void wf__array_leave(wf_array *a); /* ends the borrowing of an array, before its
 /* True if the arrays name common memory, also after copies on write have moved. */
 bool wf__array_may_meet(const wf_array *a, const wf_array *b);
 
+/* ---- beside.c: how a result is distributed that is computed from distributed arrays ---- */
+typedef struct wf__beside {
+    const wf_array *like; /* the result belongs to the group of this one; NULL = each rank has all of it */
+    wf_dist dist;
+} wf__beside;
+/* True if ranks divide an axis of the array that is among the reduced ones of a space of `rank` axes: they join the results
+ * of the reduction, so that each rank has all of them. The last axes of both are the same. */
+bool wf__joins_reduced(const wf_array *a, int rank, wf_axes reduced);
+/* Finds an operand whose distribution the result gets, if the grid divides no axis that has a single index in the result alone:
+ * one of the same shape, else of as many axes. dropped: axes of the operands' space that the result has not; 0 = none.
+ * Operands of NULL, and ordinary ones, are passed over. */
+bool wf__beside_operands(const wf_array *const *operand, size_t n, wf_axes dropped, const wf_shape *shape,
+                         wf__beside *out);
+/* Cuts a result of another number of axes as wf_dist_make does, over the group of an operand. */
+void wf__beside_group(const wf_array *operand, const wf_shape *shape, wf__beside *out);
+
 /* ---- array.c ---- */
-/* True if arrays of this shape that are made beside the array are distributed as it is: it is distributed, and each axis
- * that ranks divide is there, with more than one index. */
-bool wf__distributes(const wf_array *array, const wf_shape *shape);
+/* Returns a new array that is distributed so, or that is on the device. */
+wf_array *wf__array_beside(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                           const wf__beside *as, wf_device device);
 /* Returns an array with memory of its own. strides NULL = C order; device 0 = the context's. `function` names the
  * caller in messages. */
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,

@@ -1,6 +1,5 @@
 /* access.c - arrays in a recording: their slots, elements, accesses by index, scratch and kept values. */
 #include "record/record.h"
-#include "ir/pass/pass.h"
 #include <stdio.h>
 
 /* ---- arrays become slots ---- */
@@ -392,30 +391,6 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     return a;
 }
 
-/* Finds the distributed array that the value is computed from and that a result of this shape is distributed as: one of the
- * same shape if there is one; NULL = none. Returns false without memory. */
-static bool find_distributed_source(const wf_graph *g, wf__ref value, const wf_shape *shape, const wf_array **out)
-{
-    const wf__program *p = &g->program;
-    const wf__ir *ir = &p->rec.ir;
-    *out = NULL;
-    if (!atomic_load_explicit(&g->ctx->distributed, memory_order_relaxed))
-        return true;
-    uint8_t *live = wf__alloc0(ir->n);
-    if (!live)
-        return false;
-    live[value] = 1;
-    wf__mark_live(ir, live);
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf_array *a =
-            live[r] && ir->node[r].op == WF__LOAD ? p->object[ir->slot[ir->node[r].a].object].array : NULL;
-        if (a && wf__distributes(a, shape) && (!*out || wf__same_shape(&a->shape, shape)))
-            *out = a;
-    }
-    wf__free(live);
-    return true;
-}
-
 /* Notes that memory for a kept value has run out, which ends the group of a distributed operand. Returns NULL. */
 static wf_array *cannot_keep(const wf_graph *g, const char *function)
 {
@@ -430,12 +405,11 @@ wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function)
     wf__ir *ir = wf__graph_ir(g);
     const wf_dtype dtype = (wf_dtype)wf__dtype(ir, value);
     const wf_shape shape = ir->shape[wf__shape_of(ir, value)];
-    const wf_array *like;
-    if (!find_distributed_source(g, value, &shape, &like) ||
+    wf__beside as;
+    if (!wf__beside_value(g, value, NULL, 0, &shape, &as) ||
         !wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept))
         return cannot_keep(g, function);
-    wf_array *a = like ? g->ctx->services->like_distributed(like, dtype, &shape)
-                       : wf__array_make(g->ctx, function, dtype, &shape, NULL, g->program.device);
+    wf_array *a = wf__array_beside(g->ctx, function, dtype, &shape, &as, g->program.device);
     if (!a)
         return wf_last_status(g->ctx) == WF_ERR_MEMORY ? cannot_keep(g, function) : NULL;
     atomic_store(&a->state, WF_STATE_LAZY);

@@ -48,7 +48,7 @@ wf_status wf_graph_status(const wf_graph *g)
     return failed ? failed->status : g ? WF_OK : WF_ERR_ARG;
 }
 
-static void end_group(const wf__program *p, const char *text)
+void wf__end_group(const wf__program *p, const char *text)
 {
     for (uint32_t i = 0; i < p->object_n; ++i)
         if (p->object[i].array->distributed) {
@@ -60,7 +60,7 @@ static void end_group(const wf__program *p, const char *text)
 wf_status wf__cannot_begin(wf_context *ctx, const wf__program *p, const char *text)
 {
     const wf_status status = wf__error(ctx, WF_ERR_MEMORY, "%s", text);
-    end_group(p, text);
+    wf__end_group(p, text);
     return status;
 }
 
@@ -70,6 +70,6 @@ wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
     while (section < WF_SECTION_DEINIT && &g->program.rec.section[section] != failed)
         ++section;
     if (failed->status == WF_ERR_MEMORY)
-        end_group(&g->program, failed->error);
+        wf__end_group(&g->program, failed->error);
     return wf__program_error(g->ctx, &g->program, failed->status, failed->error, section, &failed->about);
 }

@@ -8,6 +8,7 @@
  *     pair values                                       numbers and operations on values
  *     lanes thread_ids index                            where a point is: in control flow, on a device, in the space
  *     variable view_values local                        what is built of values
+ *     beside                                            how results are distributed
  *     access update watch                               memory
  *     control call reduce custom derive                 blocks, calls, sections, derivatives
  *     graph evaluate                                    a recording from its beginning to its end
@@ -172,8 +173,10 @@ void wf__poison(wf_graph *g, wf_status status, const char *format, ...) WF__PRIN
 const wf__ir *wf__failed_section(const wf_graph *g);
 /* Makes the failure of a section the context's error. Returns its status. */
 wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed);
-/* Makes an error that there is no memory to begin a launch of the recording. Returns WF_ERR_MEMORY. Both functions end the
- * group of ranks over which arrays are distributed if there is no memory: the others wait for this rank. */
+/* Ends the group of ranks over which arrays of the recording are distributed, if there are any. */
+void wf__end_group(const wf__program *p, const char *text);
+/* Makes an error that there is no memory to begin a launch of the recording. Returns WF_ERR_MEMORY. This function and
+ * wf__graph_failure end the group of ranks if there is no memory: the others wait for this rank. */
 wf_status wf__cannot_begin(wf_context *ctx, const wf__program *p, const char *text);
 
 /* ---- pair.c: complex numbers made of two C numbers (wf_complex(0, 1)), weakly typed ---- */
@@ -250,6 +253,12 @@ wf_val wf__local_read(wf_graph *g, const wf_array *array, wf_border border, wf_v
 /* Joins the value to an element; join 0 = the value replaces the element. */
 void wf__local_write(wf_graph *g, const wf_val *condition, unsigned join, const wf_array *array, wf_val v,
                      wf_vals index, const char *function);
+
+/* ---- beside.c ---- */
+/* Finds how a result of this shape is distributed that is computed from a value (0 = from all that the recording has read), or as
+ * one of the n other arrays. out->like NULL = each rank has all of it. False = out of memory. */
+bool wf__beside_value(const wf_graph *g, wf__ref value, const wf_array *const *other, size_t n, const wf_shape *shape,
+                      wf__beside *out);
 
 /* ---- access.c ---- */
 /* Sets *slot to the slot of an array's elements, or of its accesses by index. False after poisoning. */

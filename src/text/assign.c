@@ -186,20 +186,17 @@ wf_device wf__text_result_device(const wf__recorder *r)
     return device;
 }
 
-wf_array *wf__text_space_array(const wf__recorder *r, wf_dtype dtype)
+wf_array *wf__text_space_array(const wf__recorder *r, wf_val value, wf_dtype dtype)
 {
-    const wf_array *beside = NULL;
-    bool same = false;
-    for (size_t i = 0; i < r->args.n && !same; i++) {
-        const wf_array *array = r->args.at[i].kind == WF_ARG_ARRAY ? r->args.at[i].as.array : NULL;
-        const wf_dist *dist = array ? wf_array_dist(array) : NULL;
-        if (!dist || dist->shape.rank != r->space.rank)
-            continue;
-        same = wf__text_same_shape(&dist->shape, &r->space);
-        beside = same || !beside ? array : beside;
-    }
-    return beside ? wf_empty_like(beside, dtype, r->space)
-                  : wf_empty(wf_graph_context(r->graph), dtype, r->space, .device = wf__text_result_device(r));
+    enum { MOST = 64 }; /* arguments that are looked at, without an allocation that may fail on one rank */
+    const wf_array *arg[MOST];
+    size_t n = 0;
+    for (size_t i = 0; i < r->args.n && n < MOST; i++)
+        if (r->args.at[i].kind == WF_ARG_ARRAY)
+            arg[n++] = r->args.at[i].as.array;
+    return wf_empty_beside(wf_graph_context(r->graph), dtype, r->space, .operand = arg, .operands = n,
+                           .graph = r->graph, .value = r->level ? (wf_val){ { 0, NULL } } : value,
+                           .device = wf__text_result_device(r));
 }
 
 /* Returns the array of result number `w`, which the first call makes. With `everywhere` all of it is going to be
@@ -209,7 +206,7 @@ static wf_array *make_result(wf__recorder *r, int w, uint32_t at, wf__tval value
     bool fresh = !r->made[w] && !r->failed;
     everywhere |= r->prepares;
     if (fresh)
-        r->made[w] = wf__text_space_array(r, wf__text_result_dtype(r, value));
+        r->made[w] = wf__text_space_array(r, value.v, wf__text_result_dtype(r, value));
     if (r->made[w] && fresh && !everywhere && wf_array_fill(r->made[w], 0) != WF_OK) {
         wf_release(r->made[w]);
         r->made[w] = NULL;

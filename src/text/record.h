@@ -290,9 +290,9 @@ void wf__text_loop_step(wf__recorder *r, uint32_t number, uint32_t visible);
 /* Stores, at the end, each local with the name of an array argument as the point's element of that argument. With
  * `results`, does the same for locals with the name of a result. */
 void wf__text_store_locals(wf__recorder *r, bool results);
-/* Returns a new array with an element for each point: distributed as an array argument with as many axes, one of the same
- * shape if there is one. */
-wf_array *wf__text_space_array(const wf__recorder *r, wf_dtype dtype);
+/* Returns a new array for the value at each point: distributed by what it is computed from (in a block, by all that the part
+ * has read), or as an array argument with as many axes. */
+wf_array *wf__text_space_array(const wf__recorder *r, wf_val value, wf_dtype dtype);
 /* Return the device and the dtype of a new array for this value. */
 wf_device wf__text_result_device(const wf__recorder *r);
 wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value);

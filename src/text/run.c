@@ -112,7 +112,7 @@ static void store_name(wf__recorder *r, wf__text_name *n)
     if (!typed && wf_val_number(v, NULL, NULL))
         return; /* a number belongs to no recording */
     if (r->indexed) {
-        array = wf__text_space_array(r, wf_val_dtype(v));
+        array = wf__text_space_array(r, v, wf_val_dtype(v));
         wf_out(r->graph, array, v);
     } else {
         array = wf__text_keep(r, v);

@@ -1,0 +1,247 @@
+/* beside.c - how a result of a recording is distributed: which distributed arrays its value is computed from.
+ *
+ * A value that comes from distributed arrays only through reductions that ranks join, or at positions that all ranks have, is
+ * the same on all ranks. So such ways count for a result only if an array has the shape of the result, or as many axes.
+ */
+#include "ir/pass/pass.h"
+#include "record/record.h"
+#include "weft/distributed.h"
+#include "weft/functions.h"
+
+typedef struct fact { /* of a node */
+    wf_axes on;       /* axes of its shape that it depends on by index, counted from the last one; all, through a view */
+    bool memory;      /* elements of an array take part */
+} fact;
+
+typedef struct search {
+    const wf_graph *g;
+    const wf__ir *ir;
+    fact *fact;             /* [node] */
+    uint8_t *live, *joined; /* [node]; a REDUCE whose results ranks join */
+    const wf_array **from;  /* arrays that count */
+    size_t n;
+} search;
+
+static const wf_array *distributed_of(const search *s, const wf__node *n)
+{
+    const wf_array *a =
+        n->op == WF__LOAD ? s->g->program.object[s->ir->slot[n->a].object].array : NULL; /* other nodes take no elements */
+    return a && a->distributed ? a : NULL;
+}
+
+static bool is_cut(const wf_array *a, int axis)
+{
+    return a->distributed->dist.grid[axis] > 1 && a->shape.dim[axis] > 1;
+}
+
+static void find_facts(search *s)
+{
+    const wf__ir *ir = s->ir;
+    bool changed = true;
+    while (changed) { /* a state depends on its next value, which comes later */
+        changed = false;
+        for (wf__ref r = 1; r < ir->n; ++r) {
+            const wf__node *n = &ir->node[r];
+            wf__ref operand[WF__MAX_OPERANDS];
+            const uint32_t count = wf__operands(ir, n, operand);
+            const wf__ref to = n->op == WF__NEXT ? n->a : r;
+            fact f = s->fact[to];
+            if (n->op == WF__IOTA)
+                f.on |= 1u << (ir->shape[n->shape].rank - 1 - (int)n->a);
+            f.memory = f.memory || wf__op_gives_element(n->op);
+            for (uint32_t i = 0; i < count; ++i) {
+                f.on |= s->fact[operand[i]].on;
+                f.memory = f.memory || s->fact[operand[i]].memory;
+            }
+            if (n->op == WF__VIEW && f.on)
+                f.on = WF_ALL_AXES;
+            changed = changed || f.on != s->fact[to].on || f.memory != s->fact[to].memory;
+            s->fact[to] = f;
+        }
+    }
+}
+
+/* True if the load takes elements that ranks ask each other for, at positions from memory. If positions are not the same on
+ * all ranks, they come from distributed arrays, which count. */
+static bool asks_ranks(const search *s, const wf_array *a, const wf__node *n)
+{
+    bool asks = false;
+    for (int k = 0; n->b && k < a->shape.rank; ++k)
+        asks = asks || (is_cut(a, k) && s->fact[wf__tuple_at(s->ir, n->b)[k]].memory);
+    return asks;
+}
+
+/* Marks the operands of a node that its elements are computed from on each rank. */
+static void mark_operands(search *s, wf__ref r)
+{
+    const wf__node *n = &s->ir->node[r];
+    wf__ref operand[WF__MAX_OPERANDS];
+    const uint32_t count = wf__operands(s->ir, n, operand);
+    bool asks = false;
+    if (n->op == WF__SCATTER || (n->op == WF__REDUCE && s->joined[r]))
+        return;
+    for (uint32_t i = 0; n->op == WF__VIEW && n->aux == WF__VIEW_GATHER && i < count; ++i)
+        asks = asks || (operand[i] != n->a && s->fact[operand[i]].memory);
+    for (uint32_t i = 0; i < count; ++i)
+        s->live[operand[i]] |= !(asks && operand[i] == n->a);
+}
+
+/* Marks what the marked nodes up to `last` are computed from on each rank. */
+static void mark(search *s, wf__ref last)
+{
+    do {
+        for (wf__ref r = last + 1; r-- > 1;)
+            if (s->live[r])
+                mark_operands(s, r);
+    } while (s->ir->loops && wf__mark_loops(s->ir, s->live, 1, s->ir->n - 1));
+}
+
+/* True if ranks join the reduction: they divide an axis of an array along one of the reduced axes. */
+static bool joins(search *s, wf__ref reduce)
+{
+    const wf__ir *ir = s->ir;
+    const wf__node *n = &ir->node[reduce];
+    const int rank = ir->shape[wf__shape_of(ir, n->a)].rank;
+    wf_axes reduced = 0; /* counted from the last axis, as in facts */
+    bool any = false, moved = false, divided = false;
+    for (int d = 0; d < rank; ++d)
+        reduced |= n->c >> d & 1 ? 1u << (rank - 1 - d) : 0;
+    memset(s->live, 0, ir->n);
+    s->live[n->a] = 1;
+    mark(s, n->a);
+    for (wf__ref r = 1; r <= n->a; ++r) {
+        const wf__node *m = &ir->node[r];
+        const wf_array *a = s->live[r] ? distributed_of(s, m) : NULL;
+        moved = moved || (s->live[r] && m->op == WF__VIEW);
+        if (!a || asks_ranks(s, a, m))
+            continue;
+        any = true;
+        divided = divided || (!m->b && wf__joins_reduced(a, rank, n->c));
+        for (int k = 0; m->b && k < a->shape.rank; ++k)
+            divided = divided || (is_cut(a, k) && s->fact[wf__tuple_at(ir, m->b)[k]].on & reduced);
+    }
+    return divided || (any && moved); /* which axes a view has moved where is not followed */
+}
+
+/* Returns the first distributed array that each rank computes its elements of a value from; NULL = none. */
+static const wf_array *find_first(search *s, wf__ref value)
+{
+    const wf__ir *ir = s->ir;
+    find_facts(s);
+    for (wf__ref r = 1; r < ir->n; ++r)
+        s->joined[r] = ir->node[r].op == WF__REDUCE && joins(s, r);
+    memset(s->live, value == 0, ir->n);
+    if (value)
+        s->live[value] = 1;
+    mark(s, ir->n - 1);
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf_array *a = s->live[r] ? distributed_of(s, &ir->node[r]) : NULL;
+        if (a && !asks_ranks(s, a, &ir->node[r]))
+            return a;
+    }
+    return NULL;
+}
+
+/* Collects the distributed arrays that a value is computed from in any way. */
+static void find_all(search *s, wf__ref value)
+{
+    const wf__ir *ir = s->ir;
+    memset(s->live, value == 0, ir->n);
+    if (value)
+        s->live[value] = 1;
+    wf__mark_live(ir, s->live);
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf_array *a = s->live[r] ? distributed_of(s, &ir->node[r]) : NULL;
+        if (a && (!s->n || s->from[s->n - 1] != a))
+            s->from[s->n++] = a;
+    }
+}
+
+bool wf__beside_value(const wf_graph *g, wf__ref value, const wf_array *const *other, size_t n, const wf_shape *shape,
+                      wf__beside *out)
+{
+    search s = { .g = g, .ir = wf__graph_ir((wf_graph *)g) };
+    *out = (wf__beside){ .like = NULL };
+    if (!atomic_load_explicit(&g->ctx->distributed, memory_order_relaxed))
+        return true;
+    s.live = wf__alloc0(s.ir->n);
+    s.joined = wf__alloc0(s.ir->n);
+    s.fact = wf__alloc0(s.ir->n * sizeof *s.fact);
+    s.from = wf__alloc0((s.ir->n + n) * sizeof *s.from);
+    const bool ok = s.live && s.joined && s.fact && s.from;
+    if (ok) {
+        find_all(&s, value);
+        const bool reads = s.n > 0;
+        for (size_t i = 0; i < n; ++i)
+            s.from[s.n++] = other[i];
+        if (!wf__beside_operands(s.from, s.n, 0, shape, out) && reads)
+            wf__beside_group(find_first(&s, value), shape, out);
+    }
+    wf__free(s.from);
+    wf__free(s.fact);
+    wf__free(s.joined);
+    wf__free(s.live);
+    return ok;
+}
+
+/* Finds the same for operands of a kernel, or of a reduction of these axes of their common space. */
+static void beside_arrays(const wf_beside *of, const wf_shape *shape, wf__beside *out)
+{
+    const wf_axes axes = of->reduced & WF_ALL_AXES, dropped = of->reduced & WF_DROP_AXES ? axes : 0;
+    const int rank = shape->rank + __builtin_popcount(dropped);
+    const wf_array *first = NULL; /* a distributed operand */
+    bool joins = false;
+    *out = (wf__beside){ .like = NULL };
+    for (size_t i = 0; i < of->operands; ++i) {
+        const wf_array *a = of->operand[i];
+        first = first ? first : a && a->distributed ? a : NULL;
+        joins = joins || wf__joins_reduced(a, rank, axes);
+    }
+    if (!joins && !wf__beside_operands(of->operand, of->operands, dropped, shape, out))
+        wf__beside_group(first, shape, out);
+}
+
+/* Ends the group of the recording or of an operand, since the other ranks go on. Returns NULL. */
+static wf_array *cannot_make(wf_context *ctx, const wf_beside *of)
+{
+    const char *text = wf_last_message(ctx);
+    if (of->graph)
+        wf__end_group(&of->graph->program, text);
+    for (size_t i = 0; i < of->operands; ++i)
+        if (of->operand[i] && of->operand[i]->distributed) {
+            ctx->services->end_group(of->operand[i], text);
+            break;
+        }
+    return NULL;
+}
+
+/* Returns the node of the value; 0 = all that the recording has read counts. */
+static wf__ref node_of(const wf_beside *of)
+{
+    if (of->value.h.graph != of->graph)
+        return 0;
+    const wf__ref r = wf__node_of(of->graph, of->value.h.num);
+    return r < wf__graph_ir(of->graph)->n ? r : 0;
+}
+
+wf_array *wf_empty_beside_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_beside *of)
+{
+    wf_beside given = { .size = 0 };
+    wf__beside as = { .like = NULL };
+    if (!ctx)
+        return NULL;
+    if (of)
+        memcpy(&given, of, of->size < sizeof given ? of->size : sizeof given);
+    if (!wf__device_known(ctx, "wf_empty_beside", given.device))
+        return NULL;
+    const bool sound = shape.rank >= 0 && shape.rank <= WF_MAX_RANK; /* else the array cannot be made */
+    bool found = true;
+    if (sound && wf__is_recording(given.graph))
+        found = wf__beside_value(given.graph, node_of(&given), given.operand, given.operands, &shape, &as);
+    else if (sound && !given.graph)
+        beside_arrays(&given, &shape, &as);
+    if (!found)
+        wf__error(ctx, WF_ERR_MEMORY, "wf_empty_beside: out of memory");
+    wf_array *out = found ? wf__array_beside(ctx, "wf_empty_beside", dtype, &shape, &as, given.device) : NULL;
+    return out || wf_last_status(ctx) != WF_ERR_MEMORY ? out : cannot_make(ctx, &given);
+}
