@@ -60,10 +60,31 @@ bool wf__beside_operands(const wf_array *const *operand, size_t n, wf_axes dropp
     return out->like != NULL;
 }
 
-void wf__beside_group(const wf_array *operand, const wf_shape *shape, wf__beside *out)
+void wf__beside_group(const wf_array *operand, const int along[WF_MAX_RANK], const wf_shape *shape, wf__beside *out)
 {
+    wf_dist_options options = { .size = sizeof options };
     *out = (wf__beside){ .like = NULL };
-    if (operand && shape->rank &&
-        wf_dist_make(shape, operand->distributed->dist.ranks, NULL, &out->dist) == WF_OK)
+    if (!operand || !shape->rank)
+        return;
+    const wf_dist *dist = &operand->distributed->dist;
+    for (int k = 0; k < dist->shape.rank; ++k) {
+        const int d = along[k];
+        if (dist->grid[k] == 1 || d < 0 || d >= shape->rank || shape->dim[d] <= 1 || options.grid[d])
+            continue;
+        options.grid[d] = dist->grid[k];
+        options.unit[d] = shape->dim[d] == dist->shape.dim[k] ? dist->unit[k] : 1;
+    }
+    if (wf_dist_make(shape, dist->ranks, &options, &out->dist) == WF_OK ||
+        wf_dist_make(shape, dist->ranks, NULL, &out->dist) == WF_OK)
         out->like = operand;
+}
+
+void wf__along_last(const wf_array *operand, int rank, wf_axes dropped, int along[WF_MAX_RANK])
+{
+    const int first = rank - operand->shape.rank;
+    for (int k = 0; k < operand->shape.rank; ++k) {
+        const int d = first + k; /* of the space */
+        const bool there = d >= 0 && !(dropped >> d & 1);
+        along[k] = there ? d - __builtin_popcount(dropped & ((1u << d) - 1)) : -1;
+    }
 }

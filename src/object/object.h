@@ -282,8 +282,12 @@ bool wf__joins_reduced(const wf_array *a, int rank, wf_axes reduced);
  * Operands of NULL, and ordinary ones, are passed over. */
 bool wf__beside_operands(const wf_array *const *operand, size_t n, wf_axes dropped, const wf_shape *shape,
                          wf__beside *out);
-/* Cuts a result of another number of axes as wf_dist_make does, over the group of an operand. */
-void wf__beside_group(const wf_array *operand, const wf_shape *shape, wf__beside *out);
+/* Cuts a result of another number of axes over the group of an operand, or NULL: where axis k of the operand goes along axis
+ * along[k] of the result (-1 = along none), as that is cut; other axes as wf_dist_make does. */
+void wf__beside_group(const wf_array *operand, const int along[WF_MAX_RANK], const wf_shape *shape, wf__beside *out);
+/* Sets along[] for an operand of a space of `rank` axes, of which the result has not those dropped. The last axes of both are
+ * the same. */
+void wf__along_last(const wf_array *operand, int rank, wf_axes dropped, int along[WF_MAX_RANK]);
 
 /* ---- array.c ---- */
 /* Returns a new array that is distributed so, or that is on the device. */

@@ -34,6 +34,12 @@ static bool is_cut(const wf_array *a, int axis)
     return a->distributed->dist.grid[axis] > 1 && a->shape.dim[axis] > 1;
 }
 
+/* Returns the number of axes of a value: in an index space those of the space. */
+static int rank_of(const search *s, wf__ref r)
+{
+    return s->ir->arrays ? s->ir->shape[wf__shape_of(s->ir, r)].rank : s->g->program.rec.space.rank;
+}
+
 static void find_facts(search *s)
 {
     const wf__ir *ir = s->ir;
@@ -46,8 +52,8 @@ static void find_facts(search *s)
             const uint32_t count = wf__operands(ir, n, operand);
             const wf__ref to = n->op == WF__NEXT ? n->a : r;
             fact f = s->fact[to];
-            if (n->op == WF__IOTA)
-                f.on |= 1u << (ir->shape[n->shape].rank - 1 - (int)n->a);
+            if (n->op == WF__IOTA || n->op == WF__INDEX)
+                f.on |= 1u << (rank_of(s, r) - 1 - (int)n->a);
             f.memory = f.memory || wf__op_gives_element(n->op);
             for (uint32_t i = 0; i < count; ++i) {
                 f.on |= s->fact[operand[i]].on;
@@ -101,7 +107,7 @@ static bool joins(search *s, wf__ref reduce)
 {
     const wf__ir *ir = s->ir;
     const wf__node *n = &ir->node[reduce];
-    const int rank = ir->shape[wf__shape_of(ir, n->a)].rank;
+    const int rank = rank_of(s, n->a);
     wf_axes reduced = 0; /* counted from the last axis, as in facts */
     bool any = false, moved = false, divided = false;
     for (int d = 0; d < rank; ++d)
@@ -123,8 +129,21 @@ static bool joins(search *s, wf__ref reduce)
     return divided || (any && moved); /* which axes a view has moved where is not followed */
 }
 
-/* Returns the first distributed array that each rank computes its elements of a value from; NULL = none. */
-static const wf_array *find_first(search *s, wf__ref value)
+/* Sets along[k] to the axis of the result that axis k of the loaded array goes along; -1 = none or several. */
+static void find_along(const search *s, const wf_array *a, const wf__node *load, int rank, int along[WF_MAX_RANK])
+{
+    if (!load->b) {
+        wf__along_last(a, rank, 0, along);
+        return;
+    }
+    for (int k = 0; k < a->shape.rank; ++k) {
+        const wf_axes on = s->fact[wf__tuple_at(s->ir, load->b)[k]].on;
+        along[k] = on && !(on & (on - 1)) ? rank - 1 - __builtin_ctz(on) : -1;
+    }
+}
+
+/* Finds the first distributed array that each rank computes its elements of a value from, and cuts the result beside it. */
+static void beside_first(search *s, wf__ref value, const wf_shape *shape, wf__beside *out)
 {
     const wf__ir *ir = s->ir;
     find_facts(s);
@@ -134,12 +153,15 @@ static const wf_array *find_first(search *s, wf__ref value)
     if (value)
         s->live[value] = 1;
     mark(s, ir->n - 1);
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf_array *a = s->live[r] ? distributed_of(s, &ir->node[r]) : NULL;
-        if (a && !asks_ranks(s, a, &ir->node[r]))
-            return a;
+    for (wf__ref r = 1; r < ir->n && !out->like; ++r) {
+        const wf__node *n = &ir->node[r];
+        const wf_array *a = s->live[r] ? distributed_of(s, n) : NULL;
+        int along[WF_MAX_RANK];
+        if (!a || asks_ranks(s, a, n))
+            continue;
+        find_along(s, a, n, shape->rank, along);
+        wf__beside_group(a, along, shape, out);
     }
-    return NULL;
 }
 
 /* Collects the distributed arrays that a value is computed from in any way. */
@@ -175,7 +197,7 @@ bool wf__beside_value(const wf_graph *g, wf__ref value, const wf_array *const *o
         for (size_t i = 0; i < n; ++i)
             s.from[s.n++] = other[i];
         if (!wf__beside_operands(s.from, s.n, 0, shape, out) && reads)
-            wf__beside_group(find_first(&s, value), shape, out);
+            beside_first(&s, value, shape, out);
     }
     wf__free(s.from);
     wf__free(s.fact);
@@ -197,8 +219,11 @@ static void beside_arrays(const wf_beside *of, const wf_shape *shape, wf__beside
         first = first ? first : a && a->distributed ? a : NULL;
         joins = joins || wf__joins_reduced(a, rank, axes);
     }
-    if (!joins && !wf__beside_operands(of->operand, of->operands, dropped, shape, out))
-        wf__beside_group(first, shape, out);
+    if (!first || joins || wf__beside_operands(of->operand, of->operands, dropped, shape, out))
+        return;
+    int along[WF_MAX_RANK];
+    wf__along_last(first, rank, dropped, along);
+    wf__beside_group(first, along, shape, out);
 }
 
 /* Ends the group of the recording or of an operand, since the other ranks go on. Returns NULL. */
