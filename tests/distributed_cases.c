@@ -512,5 +512,6 @@ const distributed_case distributed_cases[] = {
     { "stores", distributed_stores },
     { "stars", distributed_stars },
     { "sets", distributed_sets },
+    { "results", distributed_results },
     { NULL, NULL },
 };

@@ -1,5 +1,5 @@
 /* distributed_cases.h - recordings that test programs run on one process and on several ranks (distributed_cases.c,
- * distributed_by_index.c, distributed_gathers.c, distributed_neighbours.c, distributed_random.c). */
+ * distributed_by_index.c, distributed_gathers.c, distributed_neighbours.c, distributed_results.c, distributed_random.c). */
 #ifndef WEFT_TEST_DISTRIBUTED_CASES_H
 #define WEFT_TEST_DISTRIBUTED_CASES_H
 #include "distributed_world.h"
@@ -15,4 +15,6 @@ void distributed_gathers_of_ranks(distributed_world *w);
 /* ---- distributed_neighbours.c ---- */
 void distributed_stars(distributed_world *w);
 void distributed_sets(distributed_world *w);
+/* ---- distributed_results.c ---- */
+void distributed_results(distributed_world *w);
 #endif

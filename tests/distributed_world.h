@@ -24,7 +24,7 @@ typedef struct distributed_case {
     void (*record)(distributed_world *w);
 } distributed_case;
 
-enum { DISTRIBUTED_RESULTS = 256 };
+enum { DISTRIBUTED_RESULTS = 512 };
 struct distributed_run {
     const distributed_case *it;
     int threads;

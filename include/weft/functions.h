@@ -68,7 +68,6 @@ WF_API wf_array *wf_array_repeat_counts(const wf_array *array, int axis, const w
  * Over the axes of a mask, WF_AXES(0, 2) or WF_ALL_AXES, which stay with extent 1 or, with WF_DROP_AXES, are left out.
  * Dtypes: means, norms and the like are computed in f64 and rounded once; of integers and bools they are f64.
  * Sums run in an order that depends on shapes and strides alone. */
-#define WF_DROP_AXES 0x80000000u
 /* Sum; of no elements 0. Dtypes: as wf_reduce: integers and bools give i64, unsigned ones u64, wrapping. */
 WF_API wf_array *wf_array_sum(const wf_array *array, wf_axes axes);
 /* Product; of no elements 1. Dtypes: as wf_array_sum. */

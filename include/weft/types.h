@@ -95,6 +95,7 @@ WF_API void wf_shape_text(const wf_shape *shape, char *buf, size_t cap);
 /* A set of axes: bit d is set for axis d. Example: WF_AXES(0, 2) */
 typedef uint32_t wf_axes;
 #define WF_ALL_AXES 0xffu
+#define WF_DROP_AXES 0x80000000u /* in a mask of axes to reduce: results do not have them */
 
 /* How two values are joined in reductions, accumulation and atomics.
  * WF_JOIN_EXCH and WF_JOIN_INC are for wf_atomic only. */

@@ -6,7 +6,6 @@
 #include "ir/pass/pass.h"
 #include "record/record.h"
 #include "weft/distributed.h"
-#include "weft/functions.h"
 
 typedef struct fact { /* of a node */
     wf_axes on;       /* axes of its shape that it depends on by index, counted from the last one; all, through a view */

@@ -100,6 +100,8 @@ static wf__range of_op(const wf__node *n, const wf__range *of)
         return both ? from_to(a.lo - b.hi, a.hi - b.lo) : unknown;
     case WF__OP_mul:
         return both ? of_products(a, b) : unknown;
+    case WF__OP_shr: /* also divisions by constants */
+        return both && a.lo >= 0 && b.lo >= 0 && b.hi < 63 ? from_to(a.lo >> b.hi, a.hi >> b.lo) : unknown;
     case WF__OP_min:
         return both ? least_of(a, b) : unknown;
     case WF__OP_max:

@@ -381,9 +381,12 @@ bool wf__record_at(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref *ou
 
 /* ---- elements ---- */
 /* Sets the strides of an object. Returns false if they are not known yet: the loops of a reduction's stage decide
- * how its results lie in memory. */
+ * how its results lie in memory; and with distributed arrays, since all ranks make the same stages, but have their elements with
+ * strides of their own. */
 static bool strides_of(const splitter *s, uint32_t object, const wf_shape *shape, int64_t *stride)
 {
+    if (s->rec->group)
+        return false;
     if (object < s->plan->objects) {
         memcpy(stride, s->bind[object].stride, sizeof s->bind[object].stride);
         return true;
