@@ -201,6 +201,53 @@ static void random_graph(distributed_world *w, wf_array **a, wf_array *at, wf_ar
     world_run(w, g);
 }
 
+/* ---- results with another number of axes ---- */
+/* An element of an array at the point of a space without one of its axes, or with one more. */
+static wf_val at_other_point(wf_graph *g, wf_array *a, int along, bool more, uint64_t *state)
+{
+    const wf_shape shape = wf_array_shape(a);
+    wf_val index[WF_MAX_RANK];
+    for (int d = 0; d < shape.rank; ++d)
+        index[d] = more         ? wf_index(g, d < along ? d : d + 1)
+                   : d == along ? wf_cast((double)below(state, shape.dim[d]), WF_I64)
+                                : wf_index(g, d < along ? d : d - 1);
+    const int last = shape.rank - 1;
+    if (below(state, 3) == 0)
+        index[last] = wf_sub(wf_sub((double)shape.dim[last], 1), wf_cast(index[last], WF_I64));
+    if (below(state, 2))
+        index[0] = wf_add(index[0], (double)(below(state, 5) - 2));
+    return wf_read_border_n(g, a, (wf_border)(WF_BORDER_VALUE + below(state, 5)), wf_const(g, WF_F32, 0.25),
+                            (wf_vals){ index, (size_t)shape.rank });
+}
+
+static void random_result(distributed_world *w, wf_array **a, wf_shape shape, uint64_t *state)
+{
+    const bool more = shape.rank == 1 || below(state, 2);
+    const int along = (int)below(state, shape.rank);
+    wf_shape other = shape_without(shape, along);
+    if (more) {
+        other = (wf_shape){ .rank = shape.rank + 1 };
+        for (int d = 0; d < other.rank; ++d)
+            other.dim[d] = d == along ? 1 + below(state, 6) : shape.dim[d < along ? d : d - 1];
+    }
+    wf_graph *g = wf_begin(w->ctx, .shape = other);
+    wf_val v = at_other_point(g, a[below(state, 3)], along, more, state);
+    for (int64_t k = below(state, 3); k > 0; --k)
+        v = wf_add(wf_mul(v, 0.5), at_other_point(g, a[below(state, 3)], along, more, state));
+    wf_array *out = wf_empty_beside(w->ctx, WF_F32, other, .graph = g, .value = v);
+    wf_out(g, out, v);
+    world_run(w, g);
+    g = wf_begin(w->ctx); /* from there to further numbers of axes */
+    v = wf_in(g, out);
+    wf_array *line = wf_keep(wf_reshape(wf_add(v, 1), WF_SHAPE(wf_array_count(out))));
+    const int axis = (int)below(state, other.rank);
+    wf_array *sum = wf_keep(wf_reshape(wf_sum(v, (wf_axes)1 << axis), shape_without(other, axis)));
+    world_run(w, g);
+    world_result(w, world_divided(w, out));
+    world_result(w, world_divided(w, line));
+    world_result(w, sum);
+}
+
 static void random_case(distributed_world *w)
 {
     uint64_t state = w->run->seed;
@@ -219,6 +266,8 @@ static void random_case(distributed_world *w)
             random_by_index(w, a, at, shape, along, &state);
         else if (at && below(&state, 2))
             random_gather(w, a, at, shape, along, &state);
+        else if (!below(&state, 4))
+            random_result(w, a, shape, &state);
         else if (below(&state, 2))
             random_space(w, a, shape, &state);
         else

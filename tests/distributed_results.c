@@ -1,5 +1,6 @@
 /* distributed_results.c - results with another number of axes than the distributed arrays that they are computed from. */
 #include "distributed_cases.h"
+#include <stdio.h>
 
 static const wf_shape shapes[] = { { .rank = 3, .dim = { 13, 12, 17 } },
                                    { .rank = 3, .dim = { 1, 30, 7 } },
@@ -15,6 +16,20 @@ static wf_array *beside_value(wf_graph *g, wf_shape shape, wf_val value)
     wf_array *out = wf_empty_beside(wf_graph_context(g), WF_F32, shape, .graph = g, .value = value);
     if (out)
         wf_out(g, out, value);
+    return out;
+}
+
+/* Fails if a result is distributed that all ranks compute alike from an array which they divide. */
+static wf_array *on_every_rank(distributed_world *w, const wf_array *of, wf_array *out)
+{
+    const wf_dist *dist = wf_array_dist(of);
+    bool divided = false;
+    for (int d = 0; dist && d < dist->shape.rank; ++d)
+        divided = divided || (dist->grid[d] > 1 && dist->shape.dim[d] > 1);
+    if (divided && wf_array_dist(out) && w->status == WF_OK) {
+        w->status = WF_ERR_CONTRACT;
+        snprintf(w->text, sizeof w->text, "result %d is distributed", w->results);
+    }
     return out;
 }
 
@@ -73,7 +88,7 @@ static void kept_with_more(distributed_world *w, wf_array *a)
     world_result(w, world_divided(w, outer));
     world_result(w, world_divided(w, product));
     world_result(w, world_divided(w, numbered));
-    world_result(w, joined);
+    world_result(w, on_every_rank(w, a, joined));
     world_result(w, partly);
     world_result(w, world_divided(w, both));
     wf_release(times);
@@ -121,7 +136,7 @@ static void positions(distributed_world *w, wf_array *a)
             index[d] = wf_mod(wf_add(wf_in(g, at), d), (double)shape.dim[d]);
         wf_array *out = wf_keep(wf_read_n(g, a, (wf_vals){ index, (size_t)shape.rank }));
         world_run(w, g);
-        world_result(w, distributed ? world_divided(w, out) : out);
+        world_result(w, distributed ? world_divided(w, out) : on_every_rank(w, a, out));
         wf_release(at);
     }
 }
