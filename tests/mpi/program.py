@@ -41,6 +41,23 @@ def lazily(a):
     return b, c
 
 
+def with_other_axes(a):
+    """Results with fewer and with more axes than `a`."""
+    times = weft.asarray(numpy.arange(3, dtype="f4").reshape(3, 1, 1, 1))
+    with weft.lazy():
+        yield weft.sum(a * 2, axis=1)
+        yield (a + 1)[:, 2, ::3]
+        yield weft.max(a, axis=(0, 2)) - 1
+        yield times * a + 1
+    for _ in range(3):
+        yield weft.reduce(lambda u: u * u, a, axis=1)
+        yield weft.reduce(lambda u: u * u, a, axis=(0, 2), keepdims=True)
+        yield weft.reduce(lambda u, v: u * v, a, times, axis=0)
+        yield weft.ewise(lambda u, v: u - v, a, times)
+        yield weft.text("out = a * t - mean(a)", a=a, t=times)
+        yield weft.text("out = t + a[1, 2, 3] + x", a=a, t=times)
+
+
 def computed(a):
     """Results by name; `a` may be distributed."""
     yield "diffused", diffused(a, 5)
@@ -52,6 +69,7 @@ def computed(a):
     yield "joined", [weft.reduce(lambda u: u * u, a) for _ in range(3)]
     yield "kept", weft.sum(a, axis=1, keepdims=True)
     yield "dropped", weft.sum(a, axis=1)
+    yield "with other axes", list(with_other_axes(a))
     yield "mean", weft.mean(a, axis=(1, 2))
     yield "spectrum", weft.fft.rfftn(a)
     yield "back", weft.fft.irfftn(weft.fft.rfftn(a), SHAPE)
