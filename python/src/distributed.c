@@ -286,7 +286,8 @@ wf_array *wfpy_empty_result(const wf_array *const *from, size_t n, wf_axes reduc
                            .device = device);
 }
 
-/* _empty_beside(shape, dtype, device, arrays, reduced axes=(), keepdims=False): an array for what is computed from arrays. */
+/* _empty_beside(shape, dtype, device, arrays, reduced axes=(), keepdims=False): an array for what is computed from arrays;
+ * in place of them a recording, for what is computed from all that it has read. */
 static PyObject *empty_beside(PyObject *self, PyObject *args)
 {
     PyObject *shape_object, *dtype_object, *device_object, *arrays, *axes = NULL;
@@ -303,6 +304,10 @@ static PyObject *empty_beside(PyObject *self, PyObject *args)
         !wfpy_device(device_object, &device) || !wfpy_context())
         return NULL;
     reduced |= reduced && !keeps ? WF_DROP_AXES : 0;
+    if (PyObject_TypeCheck(arrays, wfpy.graph)) {
+        wf_graph *g = wfpy_graph_of(arrays);
+        return g ? wfpy_array_new(wf_empty_beside(wfpy.context, dtype, shape, .graph = g, .device = device)) : NULL;
+    }
     PyObject *items = PySequence_Tuple(arrays);
     const size_t n = items ? (size_t)PyTuple_Size(items) : 0;
     const wf_array **from = items ? PyMem_Calloc(n + 1, sizeof *from) : NULL;

@@ -11,7 +11,7 @@ from ._kernel import device_of, formal, launched, signature, static, traceable, 
 from ._runtime import TracedArray, ops
 from ._shapes import broadcast_shapes
 from ._trace import current, is_value, joined, trace, tree_of
-from ._weft import Array, Graph, asarray, empty
+from ._weft import Array, Graph, asarray
 
 _MOST_OPERATORS = 256
 _operators = {}
@@ -182,11 +182,10 @@ class _Iwise(_weft._Hiding):
         def record(t):
             t.point = tuple(t.graph.index(k).weak() for k in range(len(self.shape)))
             result = traced(*t.point)
-            made = []
-            for value in [] if result is None else _results(result, traced.name):
-                value = _typed(t.graph, value)
-                made.append(empty(self.shape, value.dtype, self.options["device"]))
-                t.graph.output(made[-1], value)
+            values = [_typed(t.graph, v) for v in ([] if result is None else _results(result, traced.name))]
+            made = [_weft._empty_beside(self.shape, v.dtype, self.options["device"], t.graph) for v in values]
+            for array, value in zip(made, values):
+                t.graph.output(array, value)
             t.graph.run()
             return made[0] if len(made) == 1 else tuple(made) or None
 

@@ -46,7 +46,6 @@ def with_other_axes(a):
     times = weft.asarray(numpy.arange(3, dtype="f4").reshape(3, 1, 1, 1))
     with weft.lazy():
         yield weft.sum(a * 2, axis=1)
-        yield (a + 1)[:, 2, ::3]
         yield weft.max(a, axis=(0, 2)) - 1
         yield times * a + 1
     for _ in range(3):
@@ -56,6 +55,10 @@ def with_other_axes(a):
         yield weft.ewise(lambda u, v: u - v, a, times)
         yield weft.text("out = a * t - mean(a)", a=a, t=times)
         yield weft.text("out = t + a[1, 2, 3] + x", a=a, t=times)
+    plane = weft.iwise(SHAPE[:2])(lambda z, y: (a[z, y, 3] - a[z, y, 15], z * 10 + y))
+    yield from plane
+    yield weft.iwise(SHAPE)(lambda z, y, x: plane[0][z, y] * x + a[z, y, x])
+    yield weft.iwise(SHAPE[1:])(lambda y, x: y * x)
 
 
 def computed(a):
