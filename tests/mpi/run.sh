@@ -94,6 +94,12 @@ for n in 2 3; do
     compute $n out.npy 'scale(a, 1.5)'
     compute $n out.npy 'f32 s = 0; for (int k = -2; k <= 2; k++) s += isnan(a[z + k, y, x]) ? 0 : a[z + k, y, x]; out = s / 5'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = s[i64(9 * s), y, x; mirror] + s[z, i64(s * 9), i64(s * 5); clamp]'
+    compute $n out.npy 'out[y, x] = a[y, x, 3]' --shape 24,64
+    compute $n out.npy 'out[y, x] = a[x, y, 3] - a[5, y, x; clamp]' --shape 64,24
+    compute $n out.npy 'f32 s = 0; for (int k = 0; k < 41; k++) s += a[y, x, k] > 0 ? 1 : 0; out = s' --shape 24,64
+    compute $n out.npy 's = isnan(a) ? 0.0 : a; n = s - mean(s); if (n[x, 5, 7] > 0) out = n[x, 5, 7]; else out = x' --shape 24
+    compute $n out.npy 'out = a * (i0 + 1)' --shape 2,24,64,41
+    compute $n out.npy 'out[i0, z, y, x] = a[z, y, 0] * x + i0' --shape 3,24,2,5
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = whiten(s)'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = radial_power(s)'
 done

@@ -71,8 +71,8 @@ wf_array *wfl_without_axes(wf_array *array, wf_axes axes);
 /* All ranks of the array learn whether one has failed. `status`: this rank's, whose message is the context's error. function:
  * NULL = messages name none. */
 wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array *of, wf_status status);
-/* Returns a new array for what each point computes from x: distributed over the grid of x if x is and has as many axes, else
- * on the device of x. Collective for a distributed x. NULL: error. Results of reductions are made by wf_empty_like, which
+/* Returns a new array for what each point computes from x: on the device of x, or distributed if x is, over the grid of x if
+ * it has as many axes. Collective for a distributed x. NULL: error. Results of reductions are made by wf_empty_like, which
  * gives each rank all elements if ranks divide an axis that is left with one index. */
 wf_array *wfl_result_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape);
 /* Runs and consumes the graph, which writes `out`. The ranks of a distributed array fail together, so that a function can

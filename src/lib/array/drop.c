@@ -25,16 +25,10 @@ static bool copy_block(wf_array *to, wf_array *from)
 /* Returns the elements of a distributed array in one without axes along which it is not cut. */
 static wf_array *divided_without_axes(wf_array *array, wf_axes axes)
 {
-    const wf_dist *old = wf_array_dist(array);
-    wf_dist dist = { .shape = shape_without(&old->shape, axes), .ranks = old->ranks };
-    for (int d = 0, k = 0; k < WF_MAX_RANK; ++d) {
-        const bool inside = d < old->shape.rank;
-        if (inside && axes >> d & 1)
-            continue;
-        dist.grid[k] = inside ? old->grid[d] : 1;
-        dist.unit[k++] = inside ? old->unit[d] : 1;
-    }
-    wf_array *out = wf_empty_distributed(wf_array_context(array), wf_array_dtype(array), wf_array_ranks(array), &dist);
+    const wf_shape old = wf_array_shape(array), shape = shape_without(&old, axes);
+    const wf_array *from = array;
+    wf_array *out = wf_empty_beside(wf_array_context(array), wf_array_dtype(array), shape, .operand = &from,
+                                    .operands = 1, .reduced = axes | WF_DROP_AXES);
     if (out && !copy_block(out, array)) {
         wf_release(out);
         out = NULL;

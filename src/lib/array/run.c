@@ -16,8 +16,10 @@ wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array 
 wf_array *wfl_result_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape)
 {
     const wf_dist *old = wf_array_dist(x);
-    if (!old || old->shape.rank != shape->rank)
+    if (!old)
         return wf_empty_like(x, dtype, *shape);
+    if (old->shape.rank != shape->rank)
+        return wf_empty_beside(wf_array_context(x), dtype, *shape, .operand = &x, .operands = 1);
     const wf_dist dist = wf_dist_resize(old, shape);
     return wf_empty_distributed(wf_array_context(x), dtype, wf_array_ranks(x), &dist);
 }
