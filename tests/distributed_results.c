@@ -2,12 +2,9 @@
 #include "distributed_cases.h"
 #include <stdio.h>
 
-static const wf_shape shapes[] = { { .rank = 3, .dim = { 13, 12, 17 } },
-                                   { .rank = 3, .dim = { 1, 30, 7 } },
-                                   { .rank = 3, .dim = { 5, 2, 1 } },
-                                   { .rank = 2, .dim = { 30, 41 } },
-                                   { .rank = 2, .dim = { 3, 50 } },
-                                   { .rank = 2, .dim = { 1, 1 } } };
+static const wf_shape shapes[] = { { .rank = 3, .dim = { 13, 12, 17 } }, { .rank = 3, .dim = { 1, 30, 7 } },
+                                   { .rank = 3, .dim = { 5, 2, 1 } },    { .rank = 2, .dim = { 30, 41 } },
+                                   { .rank = 2, .dim = { 3, 50 } },      { .rank = 2, .dim = { 1, 1 } } };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 /* Returns a result for a value of an open recording of points. */
@@ -60,8 +57,8 @@ static void kept_with_fewer(distributed_world *w, wf_array *a)
     }
     wf_graph *g = wf_begin(w->ctx);
     wf_val v = wf_in(g, a);
-    wf_array *line = wf_keep(wf_reshape(wf_mul(v, 0.5), flat)),
-             *sums = wf_keep(wf_sum(middle(g, a, 0), WF_AXES(0))), *all = wf_keep(wf_sum(middle(g, a, 0), WF_ALL_AXES));
+    wf_array *line = wf_keep(wf_reshape(wf_mul(v, 0.5), flat)), *sums = wf_keep(wf_sum(middle(g, a, 0), WF_AXES(0))),
+             *all = wf_keep(wf_sum(middle(g, a, 0), WF_ALL_AXES));
     world_run(w, g);
     world_result(w, world_divided(w, line));
     world_result(w, sums);
@@ -177,7 +174,8 @@ static void text(distributed_world *w, const char *source, wf_args args)
 static void texts(distributed_world *w)
 {
     wf_array *a = world_filled(w, WF_F32, WF_SHAPE(13, 12, 17), 84), *b = world_filled(w, WF_F32, WF_SHAPE(12, 17), 85);
-    wf_array *plane = wf_empty(w->ctx, WF_F32, WF_SHAPE(13, 12)), *volume = wf_empty(w->ctx, WF_F32, WF_SHAPE(5, 12, 17));
+    wf_array *plane = wf_empty(w->ctx, WF_F32, WF_SHAPE(13, 12)),
+             *volume = wf_empty(w->ctx, WF_F32, WF_SHAPE(5, 12, 17));
     const wf_args smaller = WF_ARGS(WF_ARG("", plane), WF_ARG("a", a)),
                   larger = WF_ARGS(WF_ARG("", volume), WF_ARG("b", b));
     text(w, "out[y, x] = a[y, x, 3] - a[y, x, 16]", smaller);

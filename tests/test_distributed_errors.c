@@ -414,7 +414,11 @@ static wf_status filter(rank *r, wf_array *sum, wf_array *most, wf_array *across
     wf_out(g, other, column);
     const wf_status fifth = wf_run(g);
     wf_release(other);
-    return status != WF_OK ? status : second != WF_OK ? second : third != WF_OK ? third : fourth != WF_OK ? fourth : fifth;
+    return status != WF_OK   ? status
+           : second != WF_OK ? second
+           : third != WF_OK  ? third
+           : fourth != WF_OK ? fourth
+                             : fifth;
 }
 
 /* True if the requested failure has happened. */

@@ -85,9 +85,9 @@ static bool operands_are_right(fixture *f)
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
-        right = is_cut(cases[i].what,
-                       beside(f, cases[i].a, cases[i].b, cases[i].reduced, cases[i].shape), cases[i].grid) &&
-                right;
+        right =
+            is_cut(cases[i].what, beside(f, cases[i].a, cases[i].b, cases[i].reduced, cases[i].shape), cases[i].grid) &&
+            right;
     return right;
 }
 
@@ -100,7 +100,8 @@ static bool kept_values_are_right(fixture *f)
     wf_val at = wf_cast(wf_clamp(wf_reshape(own, WF_SHAPE(3)), 0, 5), WF_I64);
     wf_array *slice = wf_keep(wf_read(g, f->volume, wf_iota(g, plane, 0), wf_iota(g, plane, 1), 3)),
              *turned = wf_keep(wf_read(g, f->volume, wf_iota(g, WF_SHAPE(6, 8), 1), wf_iota(g, WF_SHAPE(6, 8), 0), 3)),
-             *more = wf_keep(wf_mul(own, image)), *joined = wf_keep(wf_mul(wide, wf_reshape(wf_sum(v, WF_ALL_AXES), WF_SHAPE(1, 1)))),
+             *more = wf_keep(wf_mul(own, image)),
+             *joined = wf_keep(wf_mul(wide, wf_reshape(wf_sum(v, WF_ALL_AXES), WF_SHAPE(1, 1)))),
              *partly = wf_keep(wf_reshape(wf_sum(v, WF_AXES(1)), WF_SHAPE(8, 10))),
              *same = wf_keep(wf_mul(image, wf_reshape(wf_sum(v, WF_AXES(0)), WF_SHAPE(6, 10)))),
              *gathered = wf_keep(wf_read(g, f->image, at, at));
@@ -145,7 +146,7 @@ static wf_status on_rank(wf_ranks *ranks, void *user)
 {
     fixture f = { .ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP }),
                   .ranks = ranks };
-    bool (*const check)(fixture *f) = *(bool (**)(fixture *f))user;
+    bool (*const check)(fixture * f) = *(bool (**)(fixture * f)) user;
     f.volume = array(&f, WF_SHAPE(8, 6, 10), 4, 1);
     f.blocks = array(&f, WF_SHAPE(8, 6, 10), 2, 2);
     f.image = array(&f, WF_SHAPE(6, 10), 2, 2);

@@ -22,7 +22,8 @@ typedef struct wf_beside {
     size_t size;
     const wf_array *const *operand; /* [operands] arrays that the new one is computed from; NULLs are passed over */
     size_t operands;
-    wf_axes reduced;  /* axes of the operands' common shape that are reduced; with WF_DROP_AXES they are left out of the new one */
+    wf_axes
+        reduced; /* axes of the operands' common shape that are reduced; with WF_DROP_AXES they are left out of the new one */
     wf_graph *graph;  /* a recording whose value is stored in the array; `operand` are then other arrays to be beside */
     wf_val value;     /* that value; a number: all that the recording has read so far */
     wf_device device; /* of an array that is not distributed; 0 = the context's default */
@@ -59,8 +60,8 @@ WF_API wf_array *wf_array_collect(const wf_array *array);
 #if defined(__GNUC__)
 #pragma GCC system_header /* operands elide braces on purpose */
 #endif
-#define wf_empty_beside(ctx, dtype, ...)                          \
-    wf_empty_beside_with(ctx, dtype, WF__FIRST(__VA_ARGS__),      \
+#define wf_empty_beside(ctx, dtype, ...)                     \
+    wf_empty_beside_with(ctx, dtype, WF__FIRST(__VA_ARGS__), \
                          &(wf_beside){ WF__REST(__VA_ARGS__, .size = sizeof(wf_beside)) })
 #endif
 #endif

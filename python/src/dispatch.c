@@ -364,8 +364,7 @@ PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_
         const part *p = &e->part[n + made];
         wfpy_given *out = &given[n + made];
         out->buffer.obj = NULL;
-        out->object = wfpy_array_new(
-            wfpy_empty_result(from, (size_t)n, reduced, p->dtype, &made_shape, p->device));
+        out->object = wfpy_array_new(wfpy_empty_result(from, (size_t)n, reduced, p->dtype, &made_shape, p->device));
         if (!out->object)
             break;
         list[at++] = out;

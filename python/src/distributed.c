@@ -297,11 +297,9 @@ static PyObject *empty_beside(PyObject *self, PyObject *args)
     wf_dtype dtype;
     wf_device device;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOO|Op", &shape_object, &dtype_object, &device_object, &arrays, &axes,
-                          &keeps) ||
-        (axes && !wfpy_axes(axes, WF_MAX_RANK, &reduced)) ||
-        !wfpy_shape(shape_object, false, &shape) || !wfpy_dtype(dtype_object, &dtype) ||
-        !wfpy_device(device_object, &device) || !wfpy_context())
+    if (!PyArg_ParseTuple(args, "OOOO|Op", &shape_object, &dtype_object, &device_object, &arrays, &axes, &keeps) ||
+        (axes && !wfpy_axes(axes, WF_MAX_RANK, &reduced)) || !wfpy_shape(shape_object, false, &shape) ||
+        !wfpy_dtype(dtype_object, &dtype) || !wfpy_device(device_object, &device) || !wfpy_context())
         return NULL;
     reduced |= reduced && !keeps ? WF_DROP_AXES : 0;
     if (PyObject_TypeCheck(arrays, wfpy.graph)) {
@@ -317,7 +315,8 @@ static PyObject *empty_beside(PyObject *self, PyObject *args)
         PyObject *item = PyTuple_GetItem(items, (Py_ssize_t)i);
         from[i] = wfpy_is_array(item) ? wfpy_array_of(item) : NULL;
     }
-    PyObject *made = PyErr_Occurred() ? NULL : wfpy_array_new(wfpy_empty_result(from, n, reduced, dtype, &shape, device));
+    PyObject *made =
+        PyErr_Occurred() ? NULL : wfpy_array_new(wfpy_empty_result(from, n, reduced, dtype, &shape, device));
     PyMem_Free(from);
     Py_XDECREF(items);
     return made;

@@ -174,9 +174,8 @@ wf_array *wf__array_beside(wf_context *ctx, const char *function, wf_dtype dtype
     int64_t count;
     if (!as->like)
         return wf__array_make(ctx, function, dtype, shape, NULL, device);
-    return acceptable(ctx, function, dtype, shape, &count)
-               ? ctx->services->like_distributed(as->like, dtype, &as->dist)
-               : NULL;
+    return acceptable(ctx, function, dtype, shape, &count) ? ctx->services->like_distributed(as->like, dtype, &as->dist)
+                                                           : NULL;
 }
 
 /* Makes an array beside a distributed one. All ranks do so; one without memory for it ends the group, since the others will

@@ -50,7 +50,8 @@ bool wf__beside_operands(const wf_array *const *operand, size_t n, wf_axes dropp
         const wf_array *a = operand[i];
         if (!a || !a->distributed)
             continue;
-        const wf_dist dist = without_axes(&a->distributed->dist, a->shape.rank < rank ? dropped >> (rank - a->shape.rank) : dropped);
+        const wf_dist dist =
+            without_axes(&a->distributed->dist, a->shape.rank < rank ? dropped >> (rank - a->shape.rank) : dropped);
         if (dist.ranks != a->distributed->dist.ranks || !divides(&dist, shape))
             continue;
         same = wf__same_shape(&dist.shape, shape);

@@ -8,8 +8,8 @@
 #include "weft/distributed.h"
 
 typedef struct fact { /* of a node */
-    wf_axes on;       /* axes of its shape that it depends on by index, counted from the last one; all, through a view */
-    bool memory;      /* elements of an array take part */
+    wf_axes on;  /* axes of its shape that it depends on by index, counted from the last one; all, through a view */
+    bool memory; /* elements of an array take part */
 } fact;
 
 typedef struct search {
@@ -23,8 +23,8 @@ typedef struct search {
 
 static const wf_array *distributed_of(const search *s, const wf__node *n)
 {
-    const wf_array *a =
-        n->op == WF__LOAD ? s->g->program.object[s->ir->slot[n->a].object].array : NULL; /* other nodes take no elements */
+    const wf_array *a = n->op == WF__LOAD ? s->g->program.object[s->ir->slot[n->a].object].array
+                                          : NULL; /* other nodes take no elements */
     return a && a->distributed ? a : NULL;
 }
 
