@@ -2,7 +2,7 @@
  *
  * A file calls files to its left, never to its right:
  *
- *     copy group exchange array redistribute
+ *     copy group exchange array redistribute beside
  *
  * What ranks need of each other is decided in the plan (src/plan/distribute); src/launch/distribute.c runs it.
  */
@@ -84,4 +84,15 @@ void wf__distributed_copy_own(const wf_array *a, wf_array *part); /* copies what
 /* Returns an array that is distributed so over the group of `like`. Ranks need not agree: where there is no memory for the
  * block, the first launch asks again. NULL = no memory for the handle, with the context's error set. */
 wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_dist *dist);
+
+/* ---- beside.c ---- */
+/* Finds an operand whose distribution the result gets, if the grid divides no axis that has a single index in the result alone:
+ * one of the same shape, else of as many axes. dropped: axes of the operands' space that the result has not; 0 = none. NULLs
+ * and ordinary arrays are passed over. False = there is none, and out->like is NULL. */
+bool wf__dist_beside_operands(const wf_array *const *operand, size_t n, wf_axes dropped, const wf_shape *shape,
+                              wf__beside *out);
+/* Cuts a result of another number of axes over the group of an operand, or NULL: where axis k of the operand goes along axis
+ * along[k] of the result (-1 = along none), as that is cut; other axes as wf_dist_make does. */
+void wf__dist_beside_group(const wf_array *operand, const int along[WF_MAX_RANK], const wf_shape *shape,
+                           wf__beside *out);
 #endif

@@ -184,7 +184,7 @@ static wf_array *make_distributed_like(const wf_array *like, const char *functio
                                        const wf_shape *shape)
 {
     wf__beside as;
-    wf__beside_operands(&like, 1, 0, shape, &as);
+    like->ctx->services->beside_operands(&like, 1, 0, shape, &as);
     wf_array *out = wf__array_beside(like->ctx, function, dtype, shape, &as, like->device);
     if (!out && wf_last_status(like->ctx) == WF_ERR_MEMORY)
         like->ctx->services->end_group(like, wf_last_message(like->ctx));

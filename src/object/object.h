@@ -6,7 +6,6 @@
  *
  *     context device buffer     errors, devices, memory
  *     handle                    properties of an array: dtype, shape, span, state
- *     beside                    how results are distributed
  *     share                     copies on write
  *     array view                arrays are made, viewed and freed
  *     transfer                  contents on the host
@@ -36,6 +35,12 @@ typedef enum wf__host_access {
     WF__HOST_MOVES /* copies them to another device */
 } wf__host_access;
 
+/* How a result is distributed that is computed from distributed arrays. */
+typedef struct wf__beside {
+    const wf_array *like; /* the result belongs to the group of this one; NULL = each rank has all of it */
+    wf_dist dist;
+} wf__beside;
+
 typedef struct wf__services {
     void (*free)(wf_context *ctx); /* called when the last reference is gone */
     wf_status (*evaluate)(wf_graph *g);
@@ -45,6 +50,10 @@ typedef struct wf__services {
     void (*free_shown)(wf_context *ctx, wf__shown *shown);
     void (*free_distributed)(wf_context *ctx, wf__distributed *distributed);
     void (*end_group)(const wf_array *distributed, const char *text); /* ends its group of ranks, for lack of memory */
+    /* src/dist/beside.c */
+    bool (*beside_operands)(const wf_array *const *operand, size_t n, wf_axes dropped, const wf_shape *shape,
+                            wf__beside *out);
+    void (*beside_group)(const wf_array *operand, const int along[WF_MAX_RANK], const wf_shape *shape, wf__beside *out);
     /* Returns an array that is distributed so over the group of `like`; NULL = the context's error is set. */
     wf_array *(*like_distributed)(const wf_array *like, wf_dtype dtype, const wf_dist *dist);
     /* Runs a part of a recording with these arrays and parameters, in the stream of `g`. Its kept arrays are then
@@ -268,26 +277,6 @@ wf_array *wf__view_end(wf_array *view);
 void wf__array_leave(wf_array *a); /* ends the borrowing of an array, before its handle is freed */
 /* True if the arrays name common memory, also after copies on write have moved. */
 bool wf__array_may_meet(const wf_array *a, const wf_array *b);
-
-/* ---- beside.c: how a result is distributed that is computed from distributed arrays ---- */
-typedef struct wf__beside {
-    const wf_array *like; /* the result belongs to the group of this one; NULL = each rank has all of it */
-    wf_dist dist;
-} wf__beside;
-/* True if ranks divide an axis of the array that is among the reduced ones of a space of `rank` axes: they join the results
- * of the reduction, so that each rank has all of them. The last axes of both are the same. */
-bool wf__joins_reduced(const wf_array *a, int rank, wf_axes reduced);
-/* Finds an operand whose distribution the result gets, if the grid divides no axis that has a single index in the result alone:
- * one of the same shape, else of as many axes. dropped: axes of the operands' space that the result has not; 0 = none.
- * Operands of NULL, and ordinary ones, are passed over. */
-bool wf__beside_operands(const wf_array *const *operand, size_t n, wf_axes dropped, const wf_shape *shape,
-                         wf__beside *out);
-/* Cuts a result of another number of axes over the group of an operand, or NULL: where axis k of the operand goes along axis
- * along[k] of the result (-1 = along none), as that is cut; other axes as wf_dist_make does. */
-void wf__beside_group(const wf_array *operand, const int along[WF_MAX_RANK], const wf_shape *shape, wf__beside *out);
-/* Sets along[] for an operand of a space of `rank` axes, of which the result has not those dropped. The last axes of both are
- * the same. */
-void wf__along_last(const wf_array *operand, int rank, wf_axes dropped, int along[WF_MAX_RANK]);
 
 /* ---- array.c ---- */
 /* Returns a new array that is distributed so, or that is on the device. */

@@ -101,6 +101,18 @@ static void mark(search *s, wf__ref last)
     } while (s->ir->loops && wf__mark_loops(s->ir, s->live, 1, s->ir->n - 1));
 }
 
+/* True if ranks divide an axis of the array that is among the reduced ones of a space of `rank` axes: they join the results.
+ * The last axes of both are the same. */
+static bool joins_reduced(const wf_array *a, int rank, wf_axes reduced)
+{
+    const wf_dist *dist = a && a->distributed ? &a->distributed->dist : NULL;
+    bool joins = false;
+    for (int d = 0; dist && d < dist->shape.rank; ++d)
+        joins = joins || (dist->grid[d] > 1 && dist->shape.dim[d] > 1 && rank + d >= dist->shape.rank &&
+                          reduced >> (rank - dist->shape.rank + d) & 1);
+    return joins;
+}
+
 /* True if ranks join the reduction: they divide an axis of an array along one of the reduced axes. */
 static bool joins(search *s, wf__ref reduce)
 {
@@ -121,18 +133,30 @@ static bool joins(search *s, wf__ref reduce)
         if (!a || asks_ranks(s, a, m))
             continue;
         any = true;
-        divided = divided || (!m->b && wf__joins_reduced(a, rank, n->c));
+        divided = divided || (!m->b && joins_reduced(a, rank, n->c));
         for (int k = 0; m->b && k < a->shape.rank; ++k)
             divided = divided || (is_cut(a, k) && s->fact[wf__tuple_at(ir, m->b)[k]].on & reduced);
     }
     return divided || (any && moved); /* which axes a view has moved where is not followed */
 }
 
+/* Sets along[] for an operand of a space of `rank` axes, of which the result has not those dropped. The last axes of both are
+ * the same. */
+static void along_last(const wf_array *operand, int rank, wf_axes dropped, int along[WF_MAX_RANK])
+{
+    const int first = rank - operand->shape.rank;
+    for (int k = 0; k < operand->shape.rank; ++k) {
+        const int d = first + k; /* of the space */
+        const bool there = d >= 0 && !(dropped >> d & 1);
+        along[k] = there ? d - __builtin_popcount(dropped & ((1u << d) - 1)) : -1;
+    }
+}
+
 /* Sets along[k] to the axis of the result that axis k of the loaded array goes along; -1 = none or several. */
 static void find_along(const search *s, const wf_array *a, const wf__node *load, int rank, int along[WF_MAX_RANK])
 {
     if (!load->b) {
-        wf__along_last(a, rank, 0, along);
+        along_last(a, rank, 0, along);
         return;
     }
     for (int k = 0; k < a->shape.rank; ++k) {
@@ -159,7 +183,7 @@ static void beside_first(search *s, wf__ref value, const wf_shape *shape, wf__be
         if (!a || asks_ranks(s, a, n))
             continue;
         find_along(s, a, n, shape->rank, along);
-        wf__beside_group(a, along, shape, out);
+        a->ctx->services->beside_group(a, along, shape, out);
     }
 }
 
@@ -195,7 +219,7 @@ bool wf__beside_value(const wf_graph *g, wf__ref value, const wf_array *const *o
         const bool reads = s.n > 0;
         for (size_t i = 0; i < n; ++i)
             s.from[s.n++] = other[i];
-        if (!wf__beside_operands(s.from, s.n, 0, shape, out) && reads)
+        if (!g->ctx->services->beside_operands(s.from, s.n, 0, shape, out) && reads)
             beside_first(&s, value, shape, out);
     }
     wf__free(s.from);
@@ -216,13 +240,13 @@ static void beside_arrays(const wf_beside *of, const wf_shape *shape, wf__beside
     for (size_t i = 0; i < of->operands; ++i) {
         const wf_array *a = of->operand[i];
         first = first ? first : a && a->distributed ? a : NULL;
-        joins = joins || wf__joins_reduced(a, rank, axes);
+        joins = joins || joins_reduced(a, rank, axes);
     }
-    if (!first || joins || wf__beside_operands(of->operand, of->operands, dropped, shape, out))
+    if (!first || joins || first->ctx->services->beside_operands(of->operand, of->operands, dropped, shape, out))
         return;
     int along[WF_MAX_RANK];
-    wf__along_last(first, rank, dropped, along);
-    wf__beside_group(first, along, shape, out);
+    along_last(first, rank, dropped, along);
+    first->ctx->services->beside_group(first, along, shape, out);
 }
 
 /* Ends the group of the recording or of an operand, since the other ranks go on. Returns NULL. */

@@ -1,15 +1,5 @@
 /* beside.c - how a result is distributed that is computed from distributed arrays. */
-#include "object/object.h"
-
-bool wf__joins_reduced(const wf_array *a, int rank, wf_axes reduced)
-{
-    const wf_dist *dist = a && a->distributed ? &a->distributed->dist : NULL;
-    bool joins = false;
-    for (int d = 0; dist && d < dist->shape.rank; ++d)
-        joins = joins || (dist->grid[d] > 1 && dist->shape.dim[d] > 1 && rank + d >= dist->shape.rank &&
-                          reduced >> (rank - dist->shape.rank + d) & 1);
-    return joins;
-}
+#include "dist/dist.h"
 
 /* Returns the distribution of an operand without these of its axes. */
 static wf_dist without_axes(const wf_dist *dist, wf_axes axes)
@@ -40,8 +30,8 @@ static bool divides(const wf_dist *dist, const wf_shape *shape)
     return all;
 }
 
-bool wf__beside_operands(const wf_array *const *operand, size_t n, wf_axes dropped, const wf_shape *shape,
-                         wf__beside *out)
+bool wf__dist_beside_operands(const wf_array *const *operand, size_t n, wf_axes dropped, const wf_shape *shape,
+                              wf__beside *out)
 {
     const int rank = shape->rank + __builtin_popcount(dropped); /* of the space */
     bool same = false;
@@ -61,7 +51,8 @@ bool wf__beside_operands(const wf_array *const *operand, size_t n, wf_axes dropp
     return out->like != NULL;
 }
 
-void wf__beside_group(const wf_array *operand, const int along[WF_MAX_RANK], const wf_shape *shape, wf__beside *out)
+void wf__dist_beside_group(const wf_array *operand, const int along[WF_MAX_RANK], const wf_shape *shape,
+                           wf__beside *out)
 {
     wf_dist_options options = { .size = sizeof options };
     *out = (wf__beside){ .like = NULL };
@@ -78,14 +69,4 @@ void wf__beside_group(const wf_array *operand, const int along[WF_MAX_RANK], con
     if (wf_dist_make(shape, dist->ranks, &options, &out->dist) == WF_OK ||
         wf_dist_make(shape, dist->ranks, NULL, &out->dist) == WF_OK)
         out->like = operand;
-}
-
-void wf__along_last(const wf_array *operand, int rank, wf_axes dropped, int along[WF_MAX_RANK])
-{
-    const int first = rank - operand->shape.rank;
-    for (int k = 0; k < operand->shape.rank; ++k) {
-        const int d = first + k; /* of the space */
-        const bool there = d >= 0 && !(dropped >> d & 1);
-        along[k] = there ? d - __builtin_popcount(dropped & ((1u << d) - 1)) : -1;
-    }
 }
