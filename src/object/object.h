@@ -26,7 +26,6 @@ typedef struct wf__shown wf__shown;               /* record/watch.c */
 typedef struct wf__distributed wf__distributed;   /* below */
 typedef struct wf__program wf__program;           /* record/record.h */
 
-/* Functions of src/launch and src/record that files below them call. */
 /* What the host does with the contents of an array. */
 typedef enum wf__host_access {
     WF__HOST_READS,
@@ -41,6 +40,7 @@ typedef struct wf__beside {
     wf_dist dist;
 } wf__beside;
 
+/* Functions of src/launch, src/record and src/dist that files below them call. */
 typedef struct wf__services {
     void (*free)(wf_context *ctx); /* called when the last reference is gone */
     wf_status (*evaluate)(wf_graph *g);
@@ -50,7 +50,7 @@ typedef struct wf__services {
     void (*free_shown)(wf_context *ctx, wf__shown *shown);
     void (*free_distributed)(wf_context *ctx, wf__distributed *distributed);
     void (*end_group)(const wf_array *distributed, const char *text); /* ends its group of ranks, for lack of memory */
-    /* src/dist/beside.c */
+    /* Find how a result is distributed: dist/dist.h. */
     bool (*beside_operands)(const wf_array *const *operand, size_t n, wf_axes dropped, const wf_shape *shape,
                             wf__beside *out);
     void (*beside_group)(const wf_array *operand, const int along[WF_MAX_RANK], const wf_shape *shape, wf__beside *out);

@@ -51,7 +51,7 @@ static void find_facts(search *s)
             const uint32_t count = wf__operands(ir, n, operand);
             const wf__ref to = n->op == WF__NEXT ? n->a : r;
             fact f = s->fact[to];
-            if (n->op == WF__IOTA || n->op == WF__INDEX)
+            if ((n->op == WF__IOTA || n->op == WF__INDEX) && rank_of(s, r) > (int)n->a)
                 f.on |= 1u << (rank_of(s, r) - 1 - (int)n->a);
             f.memory = f.memory || wf__op_gives_element(n->op);
             for (uint32_t i = 0; i < count; ++i) {
