@@ -31,6 +31,30 @@ static void spline(distributed_world *w)
     wf_release(line);
 }
 
+/* Random numbers: the place of an element in the whole array determines them. */
+static void random_numbers(distributed_world *w)
+{
+    static const wf_dtype dtypes[] = { WF_F32, WF_F64, WF_F16, WF_C64, WF_C128 };
+    const wf_random seed = { .seed = 5, .stream = 3, .first = 1000 };
+    for (int k = 0; k < 5; ++k) {
+        wf_array *normal = world_empty(w, dtypes[k], deep), *uniform = world_empty(w, dtypes[k], wide);
+        wf_array_random_normal(normal, seed, 0.5, 2);
+        wf_array_random_uniform(uniform, seed, -1, 3);
+        divided(w, normal);
+        divided(w, uniform);
+    }
+    wf_array *whole = world_empty(w, WF_I32, wide), *bits = world_empty(w, WF_U32, WF_SHAPE(700)),
+             *counts = world_empty(w, WF_I64, wide), *log = world_empty(w, WF_F32, deep);
+    wf_array_random_uniform(whole, seed, -40, 1000);
+    wf_array_random_bits(bits, seed);
+    wf_array_random_poisson(counts, seed, 3.5);
+    wf_array_random_lognormal(log, seed, 0, 0.5);
+    divided(w, whole);
+    divided(w, bits);
+    divided(w, counts);
+    divided(w, log);
+}
+
 static void cosine(distributed_world *w)
 {
     for (int type = 1; type <= 4; ++type) {
@@ -281,6 +305,7 @@ static void few_elements(distributed_world *w)
 static const distributed_case cases[] = {
     { "spline", spline },
     { "cosine", cosine },
+    { "random numbers", random_numbers },
     { "chirps", chirps },
     { "order", order },
     { "quantiles", quantiles },

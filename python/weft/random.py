@@ -18,12 +18,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._typing import DTypeLike, Operand, Shape
-    from ._weft import Array, Graph
+    from ._typing import DTypeLike, Grid, Operand, Shape
+    from ._weft import Array, Graph, Ranks
 
 
 class Generator:
-    """Arrays of random numbers from a seed: array k has stream k, so that two arrays have nothing in common."""
+    """Arrays of random numbers from a seed: array k has stream k, so that two arrays have nothing in common.
+
+    With ranks, as in weft.empty, an array is distributed and has the numbers of an ordinary one; all ranks make it."""
 
     def __init__(self, seed: int | None = None, stream: int = 0) -> None:
         if seed is None:
@@ -35,44 +37,46 @@ class Generator:
         self.stream += 1
         return {"seed": self.seed, "stream": self.stream - 1}
 
-    def _target(self, shape: Shape, dtype: DTypeLike, out: Array | None) -> Array:
-        return empty(shape, dtype) if out is None else out
+    def _target(self, shape: Shape, dtype: DTypeLike, out: Array | None, ranks: Ranks | None, grid: Grid) -> Array:
+        return empty(shape, dtype, ranks=ranks, grid=grid) if out is None else out
 
-    def bits(self, shape: Shape = (), out: Array | None = None) -> Array:
+    def bits(self, shape: Shape = (), out: Array | None = None, *, ranks: Ranks | None = None,
+             grid: Grid = None) -> Array:
         """u32: random bits."""
-        made = self._target(shape, _weft.u32, out)
+        made = self._target(shape, _weft.u32, out, ranks, grid)
         _c._random_bits(made, **self._next())
         return made
 
     def uniform(self, shape: Shape = (), lo: float = 0.0, hi: float = 1.0, dtype: DTypeLike = _weft.f32,
-                out: Array | None = None) -> Array:
+                out: Array | None = None, *, ranks: Ranks | None = None, grid: Grid = None) -> Array:
         """Numbers from lo to below hi, all equally likely; integers, too."""
-        made = self._target(shape, dtype, out)
+        made = self._target(shape, dtype, out, ranks, grid)
         _c._random_uniform(made, lo, hi, **self._next())
         return made
 
-    def integers(self, lo: int, hi: int, shape: Shape = (), dtype: DTypeLike = _weft.i64) -> Array:
+    def integers(self, lo: int, hi: int, shape: Shape = (), dtype: DTypeLike = _weft.i64, *,
+                 ranks: Ranks | None = None, grid: Grid = None) -> Array:
         """Integers from lo to below hi."""
-        return self.uniform(shape, lo, hi, dtype)
+        return self.uniform(shape, lo, hi, dtype, ranks=ranks, grid=grid)
 
     def normal(self, shape: Shape = (), mean: float = 0.0, deviation: float = 1.0, dtype: DTypeLike = _weft.f32,
-               out: Array | None = None) -> Array:
+               out: Array | None = None, *, ranks: Ranks | None = None, grid: Grid = None) -> Array:
         """Numbers of a normal distribution."""
-        made = self._target(shape, dtype, out)
+        made = self._target(shape, dtype, out, ranks, grid)
         _c._random_normal(made, mean, deviation, **self._next())
         return made
 
     def lognormal(self, shape: Shape = (), mean: float = 0.0, deviation: float = 1.0, dtype: DTypeLike = _weft.f32,
-                  out: Array | None = None) -> Array:
+                  out: Array | None = None, *, ranks: Ranks | None = None, grid: Grid = None) -> Array:
         """exp of numbers of a normal distribution."""
-        made = self._target(shape, dtype, out)
+        made = self._target(shape, dtype, out, ranks, grid)
         _c._random_lognormal(made, mean, deviation, **self._next())
         return made
 
     def poisson(self, shape: Shape = (), mean: float = 1.0, dtype: DTypeLike = _weft.i64,
-                out: Array | None = None) -> Array:
+                out: Array | None = None, *, ranks: Ranks | None = None, grid: Grid = None) -> Array:
         """Counts of a Poisson distribution."""
-        made = self._target(shape, dtype, out)
+        made = self._target(shape, dtype, out, ranks, grid)
         _c._random_poisson(made, mean, **self._next())
         return made
 

@@ -41,6 +41,18 @@ def lazily(a):
     return b, c
 
 
+def drawn(a):
+    """Random numbers in the same blocks as `a`."""
+    generator = weft.random.Generator(11)
+    ranks, grid = a.ranks, a.dist and a.dist.grid
+    yield generator.normal(SHAPE, 1, 2, ranks=ranks, grid=grid)
+    yield generator.uniform(SHAPE, -1, 1, "f8", ranks=ranks, grid=grid)
+    yield generator.integers(3, 17, SHAPE, ranks=ranks, grid=grid)
+    yield generator.poisson(SHAPE, 3.5, ranks=ranks, grid=grid)
+    yield generator.bits(SHAPE, ranks=ranks, grid=grid)
+    yield generator.lognormal(out=weft.zeros_like(a))
+
+
 def with_other_axes(a):
     """Results with fewer and with more axes than `a`."""
     times = weft.asarray(numpy.arange(3, dtype="f4").reshape(3, 1, 1, 1))
@@ -72,6 +84,7 @@ def computed(a):
     yield "joined", [weft.reduce(lambda u: u * u, a) for _ in range(3)]
     yield "kept", weft.sum(a, axis=1, keepdims=True)
     yield "dropped", weft.sum(a, axis=1)
+    yield "drawn", list(drawn(a))
     yield "with other axes", list(with_other_axes(a))
     yield "mean", weft.mean(a, axis=(1, 2))
     yield "spectrum", weft.fft.rfftn(a)

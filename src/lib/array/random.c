@@ -3,6 +3,7 @@
  */
 #include "random.h"
 #include "../floats.h"
+#include "weft/distributed.h"
 #include <float.h>
 #include <math.h>
 
@@ -181,12 +182,36 @@ static wf_status fill_flat(const generator *r, wf_array *flat)
     return status;
 }
 
+/* Fills a distributed array: each point draws the values of its counter, and takes the one of its place. */
+static wf_status fill_points(const generator *r, wf_array *array)
+{
+    const wf_shape shape = wf_array_shape(array);
+    const bool complex = wfl_is_complex_dtype(r->dtype);
+    wf_graph *g = wfl_begin(r->ctx, NULL, .shape = shape);
+    wf_val place = wf_const(g, WF_I64, 0), w[4], v[4], taken = { { 0, NULL } };
+    for (int d = 0; d < shape.rank; ++d)
+        place = wf_add(wf_mul(place, wf_extent(g, d)), wf_index(g, d));
+    const double per = (double)r->values * LANES;
+    wf_val row = wf_mod(wf_idiv(place, (double)LANES), (double)r->values);
+    wf_val at = wf_add(wf_mul(wf_idiv(place, per), (double)LANES), wf_mod(place, (double)LANES));
+    words_of(g, &r->random, r->random.first, wf_cast(at, WF_U64), w);
+    draw_values(g, r, w, v);
+    for (int i = 0; i < r->values; ++i) {
+        wf_val value = complex ? wf_complex(v[2 * i], v[2 * i + 1]) : v[i];
+        taken = i ? wf_select(wf_eq(row, (double)i), value, taken) : value;
+    }
+    wf_out(g, array, taken);
+    return wfl_run_into(g, array);
+}
+
 static wf_status fill_random(generator *r, wf_array *array)
 {
     bool complex = wfl_is_complex_dtype(r->dtype);
     r->wide =
         r->kind == MAPPED || (r->kind != BITS && (r->dtype < WF_F16 || r->dtype == WF_F64 || r->dtype == WF_C128));
     r->values = (r->wide ? 2 : 4) / (complex ? 2 : 1);
+    if (wf_array_ranks(array))
+        return fill_points(r, array);
     /* The array itself, or a new one that is copied to it. */
     wf_array *packed = wf_array_is_packed(array) ? wf_retain(array) : wf_like(array);
     wf_array *flat = packed ? wf_view_reshape(packed, WF_SHAPE(wf_array_count(array))) : NULL;
