@@ -142,6 +142,30 @@ static bool points_are_right(fixture *f)
     return is_cut("a value of indices beside an array", lent, (int[]){ 2, 2 }) && right;
 }
 
+/* ---- mistakes ---- */
+static bool fails(fixture *f, wf_array *out, wf_status status, const char *part)
+{
+    const bool right = !out && wf_last_status(f->ctx) == status && strstr(wf_last_message(f->ctx), part);
+    wf_release(out);
+    wf_clear_error(f->ctx);
+    return right;
+}
+
+static bool mistakes_are_found(fixture *f)
+{
+    const wf_shape deep = { .rank = WF_MAX_RANK + 1 };
+    const wf_array *const operand[] = { f->blocks };
+    bool right = fails(f, wf_empty_beside(f->ctx, WF_NONE, WF_SHAPE(4), .operand = operand, .operands = 1), WF_ERR_ARG,
+                       "wf_empty_beside: there are no arrays of dtype none");
+    right = fails(f, wf_empty_beside(f->ctx, WF_F32, deep, .operand = operand, .operands = 1), WF_ERR_SHAPE,
+                  "wf_empty_beside: rank 9") &&
+            right;
+    right = fails(f, wf_empty_beside(f->ctx, WF_F32, WF_SHAPE(4, -1), .operand = operand, .operands = 1), WF_ERR_SHAPE,
+                  "wf_empty_beside: shape (4, ") &&
+            right;
+    return !wf_empty_beside(NULL, WF_F32, WF_SHAPE(4), .operand = operand, .operands = 1) && right;
+}
+
 static wf_status on_rank(wf_ranks *ranks, void *user)
 {
     fixture f = { .ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP }),
@@ -187,9 +211,15 @@ static void values_at_points(void **state)
     check(points_are_right);
 }
 
+static void mistakes(void **state)
+{
+    (void)state;
+    check(mistakes_are_found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(operands), cmocka_unit_test(kept_values),
-                                        cmocka_unit_test(values_at_points) };
+                                        cmocka_unit_test(values_at_points), cmocka_unit_test(mistakes) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
