@@ -115,6 +115,10 @@ static void print_temp(const printer *p, uint32_t t)
         wf__str_add(p->out, ", image of ");
         add_object(p, temp->image_of - 1);
     }
+    if (temp->takes) {
+        wf__str_add(p->out, ", in the memory of ");
+        add_object(p, temp->takes - 1);
+    }
     if (temp->copy_of) {
         wf__str_add(p->out, ", a copy of ");
         add_object(p, temp->copy_of - 1);
@@ -347,6 +351,8 @@ static void print_step(const wf__plan *plan, const wf__plan_step *step, wf__str 
         break;
     case WF__STEP_GATHER:
         wf__str_addf(out, "gather stage %u", (unsigned)step->main);
+        if (step->count > 1)
+            wf__str_addf(out, " to %u at once", (unsigned)(step->first + step->count - 1));
         break;
     case WF__STEP_SCAN:
         wf__str_addf(out, "scan stage %u", (unsigned)step->main);

@@ -308,6 +308,21 @@ static bool has_scan_consumer(wf__planning *p, const wf__stage *producer, uint32
     return !why_not;
 }
 
+/* Returns how many gathers from stage s on need nothing of what those before them get, so that ranks ask for the elements of all
+ * at once. */
+static uint32_t gathers_from(const wf__plan *plan, uint32_t s)
+{
+    const wf__stage *stage = plan->stage;
+    uint32_t n = 1;
+    for (; s + n < plan->stage_n && stage[s + n].gather && stage[s + n].empty == stage[s].empty; ++n)
+        for (uint32_t k = 0; k < n; ++k) {
+            const uint32_t got = stage[s + k].gather->to;
+            if (stage[s + n].gather->at == got || stage[s + n].gather->from == got)
+                return n;
+        }
+    return n;
+}
+
 /* Returns the step that begins with stage s. */
 static wf__plan_step step_from(wf__planning *p, uint32_t s)
 {
@@ -320,7 +335,7 @@ static wf__plan_step step_from(wf__planning *p, uint32_t s)
                     : stage->scan.on     ? WF__STEP_SCAN
                     : stage->gather      ? WF__STEP_GATHER
                                          : WF__STEP_MAP;
-        step.count = 1;
+        step.count = step.kind == WF__STEP_GATHER ? gathers_from(plan, s) : 1;
         return step;
     }
     if (per_block->count && s == per_block->first) {

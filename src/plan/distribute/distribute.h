@@ -55,6 +55,9 @@ bool wf__find_ranges(const wf__planning *p, const wf__stage *stage, const wf__bo
 /* ---- gathers.c ---- */
 /* Returns why load r, at an index without bounds, is no gather; NULL = it is one. */
 const char *wf__why_not_gathered(const wf__planning *p, const wf__stage *stage, wf__ref r);
+/* Lets the elements of stage s, a gather, take over the memory of its positions, where these have the same place and size, and
+ * no later stage uses them. */
+void wf__gather_in_place(wf__plan *plan, uint32_t s);
 /* The elements that a rank gives to the others. */
 wf__box wf__gathered_block(const wf__gathered *g, int rank);
 

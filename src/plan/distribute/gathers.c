@@ -4,13 +4,14 @@
  * it becomes several:
  *
  *   - a stage over the same points that stores the positions of the elements, numbered in C order of the array, after
- *     border modes; -1 where the load reads nothing
+ *     border modes; -1 where the load reads nothing. Loads in different loops or conditions have a stage each
  *   - a stage for each load, which gets the elements at these positions from the ranks that have them (wf__gathered). Its
  *     body stands for that: it reads the positions and writes the elements at the same points, so that all other passes
- *     see where ranks need both. The runner asks the other ranks instead of running it (src/run/cpu/gather.c)
+ *     see where ranks need both. The runner asks the other ranks instead of running it, for all these stages at once
+ *     (src/plan/schedule.c, src/run/cpu/gather.c)
  *   - the stage itself, which loads the elements at its own points
  *
- * Where the index depends on another such load, the pass finds it in the last of these stages again. Whether a load is a
+ * Where the index depends on another such load, the pass finds it in the stage itself again. Whether a load is a
  * gather follows from the recording, shapes and distributions alone, so all ranks decide alike.
  *
  * A load in a condition is one as well, for the points where the condition holds. In a loop its index must not vary.
@@ -31,6 +32,7 @@ typedef struct gathers {
     wf__ref *load;      /* [n] gathers that this turn of the pass makes */
     uint32_t *at, *got; /* [n] temporaries: positions, elements */
     uint32_t n;
+    wf__ref around; /* the loop or condition around the gathers whose positions are recorded; 0 = none */
 } gathers;
 
 /* ---- which loads are gathers ---- */
@@ -62,6 +64,16 @@ static reach reach_of(const gathers *g, wf__ref r)
     return far;
 }
 
+/* Returns the dtype of positions in an array: i32 where that has all of them, as less memory is walked then. */
+static unsigned position_dtype(const wf__bind *b)
+{
+    int64_t elements = 1;
+    for (int k = 0; k < b->rank; ++k)
+        if (__builtin_mul_overflow(elements, b->dim[k], &elements))
+            return WF_I64;
+    return elements <= INT32_MAX ? WF_I32 : WF_I64;
+}
+
 /* True if a rank needs less memory for positions and elements of its points than for the whole array of a load, which all
  * loads of the array share. */
 static bool is_smaller(const gathers *g, wf__ref r)
@@ -80,7 +92,7 @@ static bool is_smaller(const gathers *g, wf__ref r)
         points *= (double)g->stage->space.dim[d];
     for (int d = 0; d < shape.rank; ++d)
         elements *= (double)shape.dim[d];
-    return points * (size + sizeof(int64_t)) < ranks * elements * size;
+    return points * (size + (double)wf__size(position_dtype(&g->p->all[object]))) < ranks * elements * size;
 }
 
 static bool reads_memory(const wf__ir *ir, const uint8_t *mark)
@@ -208,21 +220,17 @@ static bool find(gathers *g)
     return any;
 }
 
-/* Chooses the gathers whose positions depend on no other one, all in one loop or condition or in none, and marks what their
- * positions depend on. */
+/* Chooses the gathers whose positions depend on no other one. */
 static void choose(gathers *g)
 {
     const wf__ir *ir = &g->stage->recorded;
-    memset(g->live, 0, ir->n);
     for (wf__ref r = 1; r < ir->n; ++r) {
-        bool alone = g->is[r] && (!g->n || g->block[g->load[0]] == g->block[r]);
+        bool alone = g->is[r];
         if (!alone)
             continue;
         mark_position(ir, r, g->block, g->mark);
         for (wf__ref i = 1; i < ir->n; ++i)
             alone = alone && !(g->mark[i] && g->is[i]);
-        for (wf__ref i = 1; alone && i < ir->n; ++i)
-            g->live[i] |= g->mark[i];
         if (alone)
             g->load[g->n++] = r;
     }
@@ -263,25 +271,43 @@ static wf__ref position(gathers *g, wf__ref r, wf__ir *out)
 static wf__ref visit_position(wf__rewriter *w, wf__ref r)
 {
     const gathers *g = w->user;
-    const wf__ref outer = g->block[g->load[0]];
-    return outer && r > outer && w->in->node[r].op == WF__STATE ? w->map[w->in->node[r].b]
-                                                                : wf__copy_node(w->in, r, w->map, w->out);
+    return g->around && r > g->around && w->in->node[r].op == WF__STATE ? w->map[w->in->node[r].b]
+                                                                        : wf__copy_node(w->in, r, w->map, w->out);
 }
 
-/* Records the stage that stores the positions. */
+/* Marks what the positions of the gathers in one loop or condition, or in none, depend on. */
+static void mark_positions(gathers *g)
+{
+    const wf__ir *ir = &g->stage->recorded;
+    memset(g->live, 0, ir->n);
+    for (uint32_t k = 0; k < g->n; ++k) {
+        if (g->block[g->load[k]] != g->around)
+            continue;
+        mark_position(ir, g->load[k], g->block, g->mark);
+        for (wf__ref i = 1; i < ir->n; ++i)
+            g->live[i] |= g->mark[i];
+    }
+}
+
+/* Records the stage that stores these positions. */
 static bool record_positions(gathers *g, wf__ir *out)
 {
     wf__rewriter w = {
         .in = &g->stage->recorded, .out = out, .visit = visit_position, .user = g, .live = g->live, .map = g->map
     };
     bool ok = wf__pass_begin(w.in, out);
+    mark_positions(g);
     out->red_n = 0;
     for (uint32_t s = 0; s < out->slot_n; ++s)
         out->slot[s].written = false;
     memset(g->map, 0, w.in->n * sizeof *g->map);
     ok = ok && wf__rewrite_nodes(&w);
     for (uint32_t k = 0; ok && k < g->n; ++k) {
-        wf__store(out, temp_slot(g, out, g->at[k]), 0, position(g, g->load[k], out), 0);
+        const wf__ref r = g->load[k];
+        if (g->block[r] != g->around)
+            continue;
+        const unsigned dtype = position_dtype(&g->p->all[w.in->slot[w.in->node[r].a].object]);
+        wf__store(out, temp_slot(g, out, g->at[k]), 0, wf__cast(out, position(g, r, out), dtype), 0);
         ok = out->status == WF_OK;
     }
     return ok;
@@ -310,9 +336,9 @@ static wf__ref visit(wf__rewriter *w, wf__ref r)
         return wf__copy_node(w->in, r, w->map, w->out);
     const wf__ref other = wf__otherwise(w->in, n);
     wf__ref got = wf__load(w->out, temp_slot(g, w->out, g->got[k]), 0, WF_BORDER_NONE, 0);
-    if (!other || w->out->status != WF_OK)
+    if (!other || wf__is_const(w->in, other, 0) || w->out->status != WF_OK)
         return got; /* 0 where nothing is read, too */
-    wf__ref at = wf__load(w->out, temp_slot(g, w->out, g->at[k]), 0, WF_BORDER_NONE, 0);
+    wf__ref at = wf__cast(w->out, wf__load(w->out, temp_slot(g, w->out, g->at[k]), 0, WF_BORDER_NONE, 0), WF_I64);
     return wf__op3(w->out, WF__OP_select, wf__index_op(w->out, WF__OP_lt, at, 0), w->map[other], got);
 }
 
@@ -328,7 +354,8 @@ static bool add_temps(gathers *g)
     const wf__ir *ir = &g->stage->recorded;
     bool ok = true;
     for (uint32_t k = 0; ok && k < g->n; ++k) {
-        g->at[k] = wf__plan_add_temp(g->p->plan, WF_I64, &g->stage->space);
+        const wf__bind *from = &g->p->all[ir->slot[ir->node[g->load[k]].a].object];
+        g->at[k] = wf__plan_add_temp(g->p->plan, position_dtype(from), &g->stage->space);
         g->got[k] = wf__plan_add_temp(g->p->plan, ir->node[g->load[k]].dtype, &g->stage->space);
         ok = g->at[k] != UINT32_MAX && g->got[k] != UINT32_MAX;
     }
@@ -402,6 +429,23 @@ wf__box wf__gathered_block(const wf__gathered *g, int rank)
     return own;
 }
 
+void wf__gather_in_place(wf__plan *plan, uint32_t s)
+{
+    const uint32_t at = plan->stage[s].gather->at;
+    const wf__temp *from = &plan->temp[at - plan->objects];
+    wf__temp *to = &plan->temp[plan->stage[s].gather->to - plan->objects];
+    const size_t axes = (size_t)to->shape.rank;
+    bool fits = wf__size(from->dtype) == wf__size(to->dtype) && from->in_part == to->in_part &&
+                from->origin == to->origin && !memcmp(from->stride, to->stride, axes * sizeof *to->stride);
+    if (fits && to->in_part)
+        fits = !memcmp(from->held.lo, to->held.lo, axes * sizeof *to->held.lo) &&
+               !memcmp(from->held.hi, to->held.hi, axes * sizeof *to->held.hi);
+    for (uint32_t k = s + 1; k < plan->stage_n; ++k)
+        for (uint32_t i = 0; i < plan->stage[k].recorded.slot_n; ++i)
+            fits = fits && plan->stage[k].recorded.slot[i].object != at;
+    to->takes = fits ? at + 1 : 0;
+}
+
 /* Makes stage s of a new body over the same points, divided likewise. */
 static wf__stage *put_stage(gathers *g, uint32_t s, const wf__stage *like, wf__ir *body)
 {
@@ -439,36 +483,59 @@ static bool fail_in(const gathers *g, wf__ir *ir)
     return false;
 }
 
+/* Puts the stages that store positions before stage s, one for each loop or condition that gathers stand in. Returns the number
+ * of stage s from then on; 0 = failure. */
+static uint32_t put_positions(gathers *g, uint32_t s)
+{
+    wf__plan *plan = g->p->plan;
+    wf__ir body;
+    for (uint32_t k = 0; k < g->n; ++k) {
+        uint32_t before = 0;
+        g->around = g->block[g->load[k]];
+        while (g->block[g->load[before]] != g->around)
+            ++before;
+        if (before < k)
+            continue; /* its position is stored with that one's */
+        if (!record_positions(g, &body)) {
+            fail_in(g, &body);
+            return 0;
+        }
+        wf__stage *stage = put_stage(g, s, &plan->stage[s], &body);
+        wf__ir_free(&body);
+        g->stage = &plan->stage[++s];
+        if (!stage || !share_views(stage, g->stage)) {
+            wf__plan_no_memory(plan);
+            return 0;
+        }
+    }
+    return s;
+}
+
 /* Puts the new stages before stage s, and takes the loads out of that one. */
 static bool divide(gathers *g, uint32_t s)
 {
     wf__plan *plan = g->p->plan;
-    wf__ir positions, rest, body;
-    if (!record_positions(g, &positions))
-        return fail_in(g, &positions);
-    wf__stage *stage = put_stage(g, s, &plan->stage[s], &positions);
-    wf__ir_free(&positions);
-    g->stage = &plan->stage[s + 1];
-    if (!stage || !share_views(stage, g->stage))
-        return wf__plan_no_memory(plan);
+    wf__ir rest, body;
+    if ((s = put_positions(g, s)) == 0)
+        return false;
     for (uint32_t k = 0; k < g->n; ++k) {
         if (!record_gather(g, k, &body))
             return fail_in(g, &body);
-        stage = put_stage(g, s + 1 + k, &plan->stage[s + 1 + k], &body);
+        wf__stage *stage = put_stage(g, s, &plan->stage[s], &body);
         wf__ir_free(&body);
-        g->stage = &plan->stage[s + 2 + k];
+        g->stage = &plan->stage[++s];
         if (!stage || !(stage->gather = new_gather(g, k)))
             return wf__plan_no_memory(plan);
     }
     if (!record_rest(g, &rest))
         return fail_in(g, &rest);
-    stage = &plan->stage[s + 1 + g->n];
-    wf__ir_free(&stage->recorded);
-    stage->recorded = rest;
-    wf__plan_because(plan, "gathers",
-                     "the next %u stages get elements for stage %u from the ranks that have them, because it reads at "
-                     "indices that have no bounds",
-                     (unsigned)g->n, (unsigned)(s + 1 + g->n));
+    wf__ir_free(&plan->stage[s].recorded);
+    plan->stage[s].recorded = rest;
+    wf__plan_because(
+        plan, "gathers",
+        "the %u stages before stage %u get elements for it from the ranks that have them, because it reads "
+        "at indices that have no bounds",
+        (unsigned)g->n, (unsigned)s);
     return true;
 }
 

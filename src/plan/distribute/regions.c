@@ -597,8 +597,10 @@ bool wf__pass_regions(wf__planning *p)
     ok = ok && find_shares(&w) && place_temps(&w);
     for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
         wf__gathered *gather = plan->stage[s].gather;
-        if (gather)
-            memcpy(gather->stride, p->all[gather->from].stride, sizeof gather->stride);
+        if (!gather)
+            continue;
+        memcpy(gather->stride, p->all[gather->from].stride, sizeof gather->stride);
+        wf__gather_in_place(plan, s);
     }
     wf__free(w.need);
     wf__free(w.touched);

@@ -1,23 +1,20 @@
 /* gather.c - see gather.h. Each rank has the positions of elements for its points. It reads those of its own block, and asks
- * the ranks that have the others: all ranks tell each other how many elements they ask for, then send their positions, and
- * then the elements. Of equal positions that a rank finds one after the other, it asks for one.
+ * the ranks that have the others, for all loads of a step at once (gather_messages.h).
  *
- * Threads share the points in ranges. A range asks each rank for consecutive entries of its list, so the answers lie where
- * the range finds them when it walks its points again in the same order.
+ * An element that several points or several loads of an array read is asked for once: a bitmap of each block of another rank
+ * says which elements are wanted, and where an element is among the answers, which follow the order of the bitmap. Where the
+ * wanted elements are so few that a bitmap takes more memory than their numbers, they are in a list instead, in the order in
+ * which the points are walked; of equal ones that follow each other in it, there is one.
+ *
+ * Threads share the points in ranges. A range of a list has consecutive entries of it, so the answers lie where the range
+ * finds them when it walks its points again in the same order.
  */
 #include "run/cpu/gather.h"
 #include "run/cpu/boxes.h"
+#include "run/cpu/gather_messages.h"
 #include "run/cpu/join_ranks.h"
 
-enum { RANGE = 1 << 14, RANGES_OF_THREAD = 4 };
-
-typedef struct axis { /* of the array */
-    int64_t dim, stride;
-    const int64_t *begin; /* as in wf__gathered */
-    int64_t places;
-    int weight;
-    double per_each; /* places for each index, roughly */
-} axis;
+enum { RANGE = 1 << 14, BITS = 64 };
 
 typedef struct slot { /* positions or elements of the points */
     char *base;
@@ -25,262 +22,510 @@ typedef struct slot { /* positions or elements of the points */
     size_t size;
 } slot;
 
-typedef struct cursor { /* in the list of a range, for one rank */
-    int64_t last;       /* the position that was asked for last; -1 = none */
-    size_t first, next; /* numbers of the first entry of the range, and of the next one */
-} cursor;
+typedef struct load {
+    const wf__stage *stage;
+    int array;
+    slot at, to;
+    const int64_t *lo, *hi; /* points in loops */
+    int64_t points;
+    int64_t first, ranges; /* the number of its first range, and of its ranges */
+} load;
 
-typedef struct list { /* what this rank gives to each rank, or gets from each */
-    size_t *count;    /* [ranks] elements */
-    size_t n;         /* elements in all */
-    size_t *bytes, *offset;
-    int64_t *at;   /* [n] positions */
-    char *element; /* [n] */
-} list;
+typedef struct word { /* of a bitmap */
+    _Atomic uint64_t bits;
+    uint64_t before; /* bits that are set in the words before it */
+} word;
+
+typedef struct wanted {   /* elements of a block of another rank */
+    int64_t first, words; /* the bitmap: number of its first bit, a multiple of BITS, and its words */
+    word *word;           /* NULL = a list */
+    uint64_t *list;       /* [n] numbers */
+    int64_t n;            /* elements */
+    const char *answer;   /* [n] */
+} wanted;
+
+typedef struct cursor {  /* of a range, in the list for a block */
+    int64_t last;        /* number of the entry before; -1 = none */
+    int64_t lo, hi;      /* bounds of all numbers */
+    int64_t first, next; /* the first entry of the range, and the next one */
+} cursor;
 
 typedef struct gather {
     const wf__run *run;
-    const wf__stage *stage;
     const wf__others *others;
-    axis axis[WF_MAX_RANK];
-    int rank;          /* axes of the array */
-    uint64_t elements; /* of the array */
-    char *base;        /* address of its element [0, ..., 0] */
-    slot at, to;
-    const int64_t *lo, *hi; /* points in loops */
-    int64_t points, ranges;
-    int threads;
-    cursor *cursor;   /* [ranges][ranks] */
-    list asks, gives; /* what this rank asks for, and is asked for */
-    size_t *memory;   /* of counts, bytes and offsets */
+    int ranks, threads;
+    load *load; /* [loads] */
+    int loads;
+    wf__asked_array *array; /* [arrays] */
+    int arrays;
+    wanted *wanted;      /* [ranks][arrays] */
+    cursor *cursor;      /* [ranges][ranks] */
+    uint64_t *others_of; /* [ranges][RANGE / BITS] a bit for each point: its element is that of another rank */
+    int64_t ranges;
+    char *bitmaps; /* memory of bitmaps and lists */
+    size_t bitmap_bytes;
+    wf__asking asking;
 } gather;
 
-/* ---- the ranks that have elements ---- */
-static void begin_axes(gather *g)
-{
-    const wf__gathered *how = g->stage->gather;
-    g->rank = how->shape.rank;
-    g->elements = 1;
-    for (int d = 0; d < g->rank; ++d) {
-        g->axis[d] = (axis){ .dim = how->shape.dim[d],
-                             .stride = how->stride[d],
-                             .begin = how->begin[d],
-                             .places = how->places[d],
-                             .weight = how->weight[d],
-                             .per_each = (double)how->places[d] / (double)how->shape.dim[d] };
-        g->elements *= (uint64_t)how->shape.dim[d];
-    }
-}
-
-static int64_t place_of(const axis *a, int64_t i)
-{
-    int64_t place = wf__least((int64_t)((double)i * a->per_each), a->places - 1);
-    while (i < a->begin[place])
-        --place;
-    while (i >= a->begin[place + 1])
-        ++place;
-    return place;
-}
-
-/* Returns the rank that has the element at a position, and sets the element's offset. */
-static inline int find(const gather *g, int64_t at, int64_t *offset)
-{
-    int owner = 0;
-    *offset = 0;
-    for (int d = g->rank - 1; d >= 0; --d) {
-        const axis *a = &g->axis[d];
-        const int64_t i = d ? at % a->dim : at;
-        at = d ? at / a->dim : 0;
-        *offset += i * a->stride;
-        if (a->begin)
-            owner += (int)place_of(a, i) * a->weight;
-    }
-    return owner;
-}
-
-static inline void copy(char *to, const char *from, size_t size)
-{
-    switch (size) {
-    case 1:
-        memcpy(to, from, 1);
-        break;
-    case 2:
-        memcpy(to, from, 2);
-        break;
-    case 4:
-        memcpy(to, from, 4);
-        break;
-    case 8:
-        memcpy(to, from, 8);
-        break;
-    default:
-        memcpy(to, from, size);
-    }
-}
-
-static const char *element_at(const gather *g, int64_t offset)
-{
-    return (const char *)((uintptr_t)g->base + (uintptr_t)offset * g->to.size);
-}
+static wanted *wanted_of(const gather *g, int owner, int array) { return &g->wanted[owner * g->arrays + array]; }
 
 /* ---- walks over the points of a range ---- */
-/* What a walk does for n points of a row. cursors: [ranks], of the range. */
-typedef void row_fn(const gather *g, cursor *cursors, const char *at, char *to, int64_t n);
+typedef struct row { /* n points of a load */
+    const gather *g;
+    const load *load;
+    int64_t range;
+    const char *at;
+    char *to;
+    int64_t first;               /* number of the first point in its range */
+    int64_t n, at_step, to_step; /* bytes from point to point */
+} row;
 
-/* Returns the entry of an element in the list of its rank, which is a new one unless the last one is the same. */
-static inline size_t entry_of(cursor *c, int64_t at, bool *is_new)
+/* Returns the position of a point; -1 = none. */
+static inline int64_t position(const char *at, size_t size)
 {
-    *is_new = c->last != at;
-    c->last = at;
-    c->next += *is_new;
+    int32_t narrow;
+    int64_t wide;
+    if (size == sizeof narrow) {
+        memcpy(&narrow, at, sizeof narrow);
+        return narrow;
+    }
+    memcpy(&wide, at, sizeof wide);
+    return wide;
+}
+
+static cursor *cursor_of(const row *r, int owner) { return &r->g->cursor[r->range * r->g->ranks + owner]; }
+
+/* Returns the entry of an element in the list of its block, which is a new one unless the last one is the same. */
+static inline int64_t entry_of(cursor *c, int64_t number)
+{
+    c->next += c->last != number;
+    c->last = number;
     return c->next - 1;
 }
 
-/* Counts the elements of other ranks. Once their list has memory, notes their positions there. */
-static void list_row(const gather *g, cursor *cursors, const char *at, char *to, int64_t n)
+static inline word *word_of(const wanted *w, int64_t number) { return &w->word[(number - w->first) / BITS]; }
+
+/* Points of a row, in two kinds: those whose element this rank has, and those whose element another rank has. Walks treat each
+ * kind in a loop of its own, which waits for no branch and for no element before the next one is asked for. */
+enum { SOME = 128 };
+typedef struct some {
+    int own, others;
+    int32_t own_point[SOME], others_point[SOME];
+    int64_t own_offset[SOME], others_at[SOME]; /* offsets of elements; positions */
+    int owner[SOME];                           /* of others: the rank that gives the element */
+    int64_t number[SOME];                      /* and its number in the block of that rank */
+} some;
+
+/* True if all of n <= SOME points have an element of this rank, and if that is easily seen. */
+static inline bool all_own(const wf__asked_array *a, const char *at, int64_t step, size_t at_size, int64_t n)
 {
-    const int64_t step = g->at.stride[g->stage->lowered.rank - 1] * (int64_t)g->at.size;
-    WF__UNUSED(to);
-    for (int64_t i = 0, x, offset; i < n; ++i, at += step) {
-        bool is_new;
-        memcpy(&x, at, sizeof x);
-        if ((uint64_t)x >= g->elements)
+    const int64_t lo = a->axis->lo, hi = a->axis->hi;
+    int32_t own = 0;
+    if (a->axes > 1 || !a->gives || step != (int64_t)at_size)
+        return false;
+    if (at_size == sizeof(int32_t)) /* as in four bytes, which processors compare several of at once */
+        for (int64_t i = 0; i < n; ++i) {
+            const int32_t x = (int32_t)position(at + (size_t)i * at_size, at_size);
+            own += (x >= (int32_t)lo) & (x < (int32_t)hi);
+        }
+    else
+        for (int64_t i = 0; i < n; ++i) {
+            const int64_t x = position(at + (size_t)i * at_size, at_size);
+            own += (x >= lo) & (x < hi);
+        }
+    return own == n;
+}
+
+/* Copies the elements of points that are all own ones. */
+static inline void copy_own(const row *r, const wf__asked_array *a, const char *at, char *to, size_t at_size, int64_t n,
+                            size_t size)
+{
+    const char *base = a->base;
+    const int64_t stride = a->axis->stride * (int64_t)size, to_step = r->to_step;
+    for (int64_t i = 0; i < n; ++i)
+        wf__asked_move(
+            to + i * to_step,
+            (const char *)((uintptr_t)base + (uintptr_t)(position(at + (size_t)i * at_size, at_size) * stride)), size);
+}
+
+/* Sorts n <= SOME points by kind. axes: of the array. */
+static inline void sort(const wf__asked_array *a, int axes, const char *at, int64_t step, size_t at_size, int64_t n,
+                        some *out)
+{
+    const uint64_t elements = a->elements;
+    const int64_t lo = a->gives ? a->axis->lo : 0, hi = a->gives ? a->axis->hi : 0, stride = a->axis->stride;
+    int own = 0, others = 0;
+    for (int64_t i = 0; i < n; ++i, at += step) {
+        const int64_t x = position(at, at_size);
+        if ((uint64_t)x >= elements)
             continue;
-        const int owner = find(g, x, &offset);
-        if (owner == g->others->rank)
-            continue;
-        const size_t entry = entry_of(&cursors[owner], x, &is_new);
-        if (is_new && g->asks.at)
-            g->asks.at[entry] = x;
+        bool is_own;
+        if (axes == 1) {
+            is_own = x >= lo && x < hi;
+            out->own_offset[own] = x * stride;
+        } else
+            is_own = wf__asked_is_own(a, x, &out->own_offset[own]);
+        out->own_point[own] = (int32_t)i;
+        out->others_point[others] = (int32_t)i;
+        out->others_at[others] = x;
+        own += is_own;
+        others += !is_own;
+    }
+    out->own = own;
+    out->others = others;
+}
+
+/* Finds which rank gives each element of others, and its number. */
+static inline void find_owners(const row *r, some *s)
+{
+    const wf__asked_array *a = &r->g->array[r->load->array];
+    const bool one_axis = a->axes == 1 && a->axis->begin;
+    int64_t lo = 0, hi = 0; /* of the block of the last owner, where there is one axis */
+    int owner = 0;
+    for (int k = 0; k < s->others; ++k) {
+        const int64_t at = s->others_at[k];
+        if (one_axis && at >= lo && at < hi) {
+            s->number[k] = at - lo;
+        } else {
+            owner = wf__asked_owner(a, at, &s->number[k]);
+            lo = at - s->number[k];
+            hi = one_axis ? lo + wf__asked_block(a, owner) : lo;
+        }
+        s->owner[k] = owner;
     }
 }
 
-static void set_row(const gather *g, cursor *cursors, const char *at, char *to, int64_t n)
+/* Asks for the words of bitmaps before they are used. */
+static inline void prefetch_words(const row *r, const some *s)
 {
-    const int lane = g->stage->lowered.rank - 1;
-    const size_t size = g->to.size;
-    const int64_t step = g->at.stride[lane] * (int64_t)g->at.size, to_step = g->to.stride[lane] * (int64_t)size;
-    for (int64_t i = 0, x, offset; i < n; ++i, at += step, to += to_step) {
-        bool is_new;
-        memcpy(&x, at, sizeof x);
-        if ((uint64_t)x >= g->elements) {
-            memset(to, 0, size);
+    for (int k = 0; k < s->others; ++k) {
+        const wanted *w = wanted_of(r->g, s->owner[k], r->load->array);
+        if (w->word)
+            __builtin_prefetch(word_of(w, s->number[k]));
+    }
+}
+
+/* Counts the elements of other ranks, and finds the bounds of their numbers. */
+static void count_some(const row *r, const some *s)
+{
+    for (int k = 0; k < s->others; ++k) {
+        cursor *c = cursor_of(r, s->owner[k]);
+        const int64_t number = s->number[k];
+        entry_of(c, number);
+        c->lo = number < c->lo ? number : c->lo;
+        c->hi = number > c->hi ? number : c->hi;
+    }
+}
+
+/* Notes the elements of other ranks. */
+static void want_some(const row *r, const some *s)
+{
+    const bool alone = r->g->threads == 1;
+    for (int k = 0; k < s->others; ++k) {
+        const int64_t number = s->number[k];
+        const wanted *w = wanted_of(r->g, s->owner[k], r->load->array);
+        if (!w->word) {
+            w->list[entry_of(cursor_of(r, s->owner[k]), number)] = (uint64_t)number;
             continue;
         }
-        const int owner = find(g, x, &offset);
-        copy(to,
-             owner == g->others->rank ? element_at(g, offset)
-                                      : g->asks.element + entry_of(&cursors[owner], x, &is_new) * size,
-             size);
+        _Atomic uint64_t *bits = &word_of(w, number)->bits;
+        const uint64_t bit = UINT64_C(1) << number % BITS, old = atomic_load_explicit(bits, memory_order_relaxed);
+        if (alone)
+            atomic_store_explicit(bits, old | bit, memory_order_relaxed);
+        else if (!(old & bit))
+            atomic_fetch_or_explicit(bits, bit, memory_order_relaxed);
     }
 }
 
-static const char *address(const slot *s, const int64_t *index, int rank)
+/* Sets the points whose element another rank has. */
+static inline void set_some(const row *r, const some *s, char *to, size_t size)
+{
+    const char *answer[SOME];
+    for (int k = 0; k < s->others; ++k) {
+        const int64_t number = s->number[k];
+        const wanted *w = wanted_of(r->g, s->owner[k], r->load->array);
+        int64_t entry;
+        if (w->word) {
+            const word *found = word_of(w, number);
+            const uint64_t bits = atomic_load_explicit(&found->bits, memory_order_relaxed);
+            entry = (int64_t)found->before + wf__bits_set(bits & ((UINT64_C(1) << number % BITS) - 1));
+        } else
+            entry = entry_of(cursor_of(r, s->owner[k]), number);
+        answer[k] = w->answer + (size_t)entry * size;
+        __builtin_prefetch(answer[k]);
+    }
+    for (int k = 0; k < s->others; ++k)
+        wf__asked_move(to + s->others_point[k] * r->to_step, answer[k], size);
+}
+
+/* Sets the points without an element, and those whose element this rank has, which may replace the positions. */
+static inline void set_own(const row *r, const some *s, const char *at, char *to, int64_t n, size_t size)
+{
+    const wf__asked_array *a = &r->g->array[r->load->array];
+    for (int64_t i = 0; i < n && s->own + s->others < n; ++i)
+        if ((uint64_t)position(at + i * r->at_step, r->load->at.size) >= a->elements)
+            memset(to + i * r->to_step, 0, size);
+    for (int k = 0; k < s->own; ++k)
+        wf__asked_move(to + s->own_point[k] * r->to_step, wf__asked_element(a, s->own_offset[k]), size);
+}
+
+/* ---- points whose element is that of another rank ---- */
+/* Elements may take over the memory of positions, so that these tell others from own points no more once own ones are set. */
+static uint64_t *bits_of_range(const row *r) { return r->g->others_of + r->range * (RANGE / BITS); }
+
+/* first: number of the first point in its range. */
+static inline void note_others(const row *r, int64_t first, const some *s)
+{
+    uint64_t *bits = bits_of_range(r);
+    for (int k = 0; k < s->others; ++k) {
+        const int64_t point = first + s->others_point[k];
+        bits[point / BITS] |= UINT64_C(1) << point % BITS;
+    }
+}
+
+/* Finds those of n <= SOME points again. */
+static inline void find_noted(const row *r, int64_t first, const char *at, size_t at_size, int64_t n, some *out)
+{
+    const uint64_t *bits = bits_of_range(r);
+    int others = 0;
+    for (int64_t k = first / BITS; k * BITS < first + n; ++k)
+        for (uint64_t left = bits[k]; left; left &= left - 1) {
+            const int64_t point = k * BITS + __builtin_ctzll(left) - first;
+            if (point < 0 || point >= n)
+                continue;
+            out->others_point[others] = (int32_t)point;
+            out->others_at[others++] = position(at + point * r->at_step, at_size);
+        }
+    out->others = others;
+}
+
+typedef enum purpose { COUNT, OWN, OTHERS } purpose; /* of a walk */
+
+static inline void walk_row(const row *r, purpose why, size_t at_size, size_t size)
+{
+    const wf__asked_array *a = &r->g->array[r->load->array];
+    const char *at = r->at;
+    char *to = r->to;
+    some s;
+    for (int64_t done = 0, n; done < r->n; done += n, at += n * r->at_step, to += n * r->to_step) {
+        n = wf__least(r->n - done, SOME);
+        if (why == OTHERS) {
+            find_noted(r, r->first + done, at, at_size, n, &s);
+            find_owners(r, &s);
+            prefetch_words(r, &s);
+            set_some(r, &s, to, size);
+            continue;
+        }
+        if (all_own(a, at, r->at_step, at_size, n)) {
+            if (why == OWN)
+                copy_own(r, a, at, to, at_size, n, size);
+            continue;
+        }
+        if (a->axes == 1)
+            sort(a, 1, at, r->at_step, at_size, n, &s);
+        else
+            sort(a, a->axes, at, r->at_step, at_size, n, &s);
+        find_owners(r, &s);
+        if (why == COUNT)
+            count_some(r, &s);
+        else {
+            prefetch_words(r, &s);
+            want_some(r, &s);
+            note_others(r, r->first + done, &s);
+            set_own(r, &s, at, to, n, size);
+        }
+    }
+}
+
+/* The most frequent sizes of positions and elements have code of their own. */
+static void walk_row_of_size(const row *r, purpose why)
+{
+    if (r->load->at.size == 4 && r->load->to.size == 4)
+        walk_row(r, why, 4, 4);
+    else if (r->load->at.size == 4 && r->load->to.size == 8)
+        walk_row(r, why, 4, 8);
+    else
+        walk_row(r, why, r->load->at.size, r->load->to.size);
+}
+
+static char *address(const slot *s, const int64_t *index, int rank)
 {
     int64_t offset = 0;
     for (int d = 0; d < rank; ++d)
         offset += index[d] * s->stride[d];
-    return (const char *)((uintptr_t)s->base + (uintptr_t)offset * s->size);
+    return (char *)((uintptr_t)s->base + (uintptr_t)offset * s->size);
 }
 
 /* Walks the points of a range in C order of the loops. */
-static void walk(const gather *g, int64_t range, row_fn *row)
+static void walk(const gather *g, const load *l, int64_t range, purpose why)
 {
-    const int rank = g->stage->lowered.rank, lane = rank - 1;
-    const int64_t end = g->points / g->ranges * (range + 1) + wf__least(range + 1, g->points % g->ranges);
-    int64_t from = g->points / g->ranges * range + wf__least(range, g->points % g->ranges), index[WF_MAX_RANK];
-    cursor *cursors = g->cursor + range * g->others->ranks;
+    const int rank = l->stage->lowered.rank, lane = rank - 1;
+    int64_t from = (range - l->first) * RANGE, end = wf__least(from + RANGE, l->points), index[WF_MAX_RANK];
+    row r = { .g = g,
+              .load = l,
+              .range = range,
+              .at_step = l->at.stride[lane] * (int64_t)l->at.size,
+              .to_step = l->to.stride[lane] * (int64_t)l->to.size };
     for (int64_t d = lane, rest = from; d >= 0; --d) {
-        const int64_t n = g->hi[d] - g->lo[d];
-        index[d] = g->lo[d] + rest % n;
+        const int64_t n = l->hi[d] - l->lo[d];
+        index[d] = l->lo[d] + rest % n;
         rest /= n;
     }
     while (from < end) {
-        const int64_t n = wf__least(g->hi[lane] - index[lane], end - from);
-        row(g, cursors, address(&g->at, index, rank), (char *)(uintptr_t)address(&g->to, index, rank), n);
-        from += n;
-        index[lane] = g->lo[lane];
-        for (int d = lane - 1; d >= 0 && ++index[d] >= g->hi[d]; --d)
-            index[d] = g->lo[d];
+        r.first = from - (range - l->first) * RANGE;
+        r.n = wf__least(l->hi[lane] - index[lane], end - from);
+        r.at = address(&l->at, index, rank);
+        r.to = address(&l->to, index, rank);
+        walk_row_of_size(&r, why);
+        from += r.n;
+        index[lane] = l->lo[lane];
+        for (int d = lane - 1; d >= 0 && ++index[d] >= l->hi[d]; --d)
+            index[d] = l->lo[d];
     }
 }
 
 typedef struct task {
     const gather *g;
-    row_fn *row;
+    purpose why;
 } task;
 
 static void walk_range(void *user, int64_t range, int worker)
 {
     const task *t = user;
+    const load *l = t->g->load;
     WF__UNUSED(worker);
-    walk(t->g, range, t->row);
+    while (range >= l->first + l->ranges)
+        ++l;
+    walk(t->g, l, range, t->why);
 }
 
-static void walk_all(const gather *g, row_fn *row)
+static void walk_all(const gather *g, purpose why)
 {
-    if (g->points)
-        wf__pool_run_on(g->run->engine->pool, g->threads, g->ranges, walk_range, &(task){ g, row });
+    if (g->ranges)
+        wf__pool_run_on(g->run->engine->pool, g->threads, g->ranges, walk_range, &(task){ g, why });
 }
 
-/* ---- lists ---- */
-static bool begin_list(const gather *g, list *l)
+/* ---- what is wanted ---- */
+/* True if bitmaps of all blocks of other ranks take less memory than the positions of all points. */
+static bool is_dense(const gather *g, int array)
 {
-    l->at = wf__mem_alloc(g->run->engine->memory, l->n * sizeof *l->at + 1);
-    l->element = wf__mem_alloc(g->run->engine->memory, l->n * g->to.size + 1);
-    return l->at && l->element;
+    int64_t points = 0, words = 0;
+    for (int k = 0; k < g->loads; ++k)
+        points += g->load[k].array == array ? g->load[k].points : 0;
+    for (int r = 0; r < g->ranks; ++r)
+        if (r != g->others->rank)
+            words += wf__asked_block(&g->array[array], r) / BITS + 1;
+    return words * (int64_t)sizeof(word) <= points * (int64_t)sizeof(int64_t);
 }
 
-static void end_list(const gather *g, list *l)
+/* Chooses a bitmap for a block, if it takes less memory than the list; else gives each range its entries of the list. */
+static void choose_for(gather *g, int owner, int array)
 {
-    wf__mem_free(g->run->engine->memory, l->at, l->n * sizeof *l->at + 1);
-    wf__mem_free(g->run->engine->memory, l->element, l->n * g->to.size + 1);
-}
-
-/* Sets how many bytes of each list go to or come from each rank, if an element has so many. */
-static void lay(const gather *g, list *l, size_t size)
-{
-    size_t offset = 0;
-    for (int r = 0; r < g->others->ranks; ++r) {
-        l->bytes[r] = l->count[r] * size;
-        l->offset[r] = offset;
-        offset += l->bytes[r];
-    }
-}
-
-static wf__parcels parcels_of(const list *l, void *at)
-{
-    return (wf__parcels){ .at = at, .bytes = l->bytes, .offset = l->offset };
-}
-
-/* Gives each range its entries, those of one rank side by side. */
-static void share_entries(gather *g)
-{
-    size_t first = 0;
-    for (int r = 0; r < g->others->ranks; ++r) {
-        g->asks.count[r] = first;
-        for (int64_t k = 0; k < g->ranges; ++k) {
-            cursor *c = &g->cursor[k * g->others->ranks + r];
-            c->first = first;
-            first += c->next;
+    wanted *w = wanted_of(g, owner, array);
+    int64_t lo = INT64_MAX, hi = -1;
+    for (int k = 0; k < g->loads; ++k)
+        for (int64_t i = 0; i < g->load[k].ranges && g->load[k].array == array; ++i) {
+            cursor *c = &g->cursor[(g->load[k].first + i) * g->ranks + owner];
+            lo = c->lo < lo ? c->lo : lo;
+            hi = c->hi > hi ? c->hi : hi;
+            c->first = w->n;
+            w->n += c->next;
+            c->last = -1;
+            c->next = c->first;
         }
-        g->asks.count[r] = first - g->asks.count[r];
-    }
-    g->asks.n = first;
+    if (!w->n)
+        return;
+    w->first = lo / BITS * BITS;
+    w->words = (hi - w->first) / BITS + 1;
+    if (w->words * (int64_t)sizeof(word) > w->n * (int64_t)sizeof *w->list)
+        w->words = 0;
 }
 
-static void rewind_ranges(const gather *g)
+/* Chooses bitmaps or lists, and makes room for them. False = out of memory. */
+static bool choose(gather *g)
 {
-    for (int64_t i = 0; i < g->ranges * g->others->ranks; ++i) {
-        g->cursor[i].last = -1;
-        g->cursor[i].next = g->cursor[i].first;
+    bool dense = true;
+    for (int a = 0; a < g->arrays; ++a)
+        dense = dense && is_dense(g, a);
+    if (!dense)
+        walk_all(g, COUNT);
+    for (int k = 0; k < g->ranks * g->arrays; ++k) {
+        wanted *w = &g->wanted[k];
+        const int owner = k / g->arrays, array = k % g->arrays;
+        if (!dense)
+            choose_for(g, owner, array);
+        else if (owner != g->others->rank)
+            w->words = wf__asked_block(&g->array[array], owner) / BITS + 1;
+        g->bitmap_bytes += w->words ? (size_t)w->words * sizeof(word) : (size_t)w->n * sizeof *w->list;
     }
+    char *at = g->bitmaps = wf__mem_alloc(g->run->engine->memory, g->bitmap_bytes);
+    for (int k = 0; at && k < g->ranks * g->arrays; ++k) {
+        wanted *w = &g->wanted[k];
+        const size_t bytes = (size_t)w->words * sizeof(word);
+        w->list = w->words ? NULL : (uint64_t *)(void *)at;
+        w->word = w->words ? memset(at, 0, bytes) : NULL;
+        at += w->words ? bytes : (size_t)w->n * sizeof *w->list;
+    }
+    return g->bitmaps;
 }
 
-/* ---- a gather ---- */
-static slot slot_of(const gather *g, uint32_t object)
+/* Numbers the elements of a bitmap, and asks for them by the part of it where bits are set, or by a list. */
+static wf__ask ask_by_bitmap(wanted *w)
 {
-    const wf__stage *stage = g->stage;
+    int64_t first = w->words, end = 0;
+    w->n = 0;
+    for (int64_t k = 0; k < w->words; ++k) {
+        word *x = &w->word[k];
+        const uint64_t bits = atomic_load_explicit(&x->bits, memory_order_relaxed);
+        x->before = (uint64_t)w->n;
+        if (!bits)
+            continue;
+        w->n += wf__bits_set(bits);
+        first = k < first ? k : first;
+        end = k + 1;
+    }
+    return w->n ? (wf__ask){ .n = w->n, .words = wf__least(end - first, w->n), .first = w->first + first * BITS }
+                : (wf__ask){ 0 };
+}
+
+static void write_words(const wanted *w, const wf__ask *ask, uint64_t *to)
+{
+    const word *from = w->word ? w->word + (ask->first - w->first) / BITS : NULL;
+    if (!from && ask->n)
+        memcpy(to, w->list, (size_t)ask->n * sizeof *to);
+    else if (ask->words < ask->n)
+        for (int64_t k = 0; k < ask->words; ++k)
+            to[k] = atomic_load_explicit(&from[k].bits, memory_order_relaxed);
+    else
+        for (int64_t k = 0, n = 0; n < ask->n; ++k)
+            for (uint64_t bits = atomic_load_explicit(&from[k].bits, memory_order_relaxed); bits; bits &= bits - 1)
+                to[n++] = (uint64_t)(ask->first + k * BITS + __builtin_ctzll(bits));
+}
+
+/* Writes what this rank asks for. False = out of memory. */
+static bool ask(gather *g)
+{
+    wf__asks *mine = &g->asking.mine;
+    for (int k = 0; k < g->ranks * g->arrays; ++k) {
+        wanted *w = &g->wanted[k];
+        mine->of[k] = w->word ? ask_by_bitmap(w) : (wf__ask){ .n = w->n, .words = w->n };
+    }
+    if (!wf__asking_lay(&g->asking))
+        return false;
+    uint64_t *to = mine->word;
+    const char *answer = mine->element;
+    for (int k = 0; k < g->ranks * g->arrays; ++k) {
+        write_words(&g->wanted[k], &mine->of[k], to);
+        g->wanted[k].answer = answer;
+        to += mine->of[k].words;
+        answer += (size_t)mine->of[k].n * g->array[k % g->arrays].size;
+    }
+    return true;
+}
+
+/* ---- a step ---- */
+static slot slot_of(const gather *g, const wf__stage *stage, uint32_t object)
+{
     uint32_t s = 0;
     while (stage->mem[s].object != object)
         ++s;
@@ -290,103 +535,87 @@ static slot slot_of(const gather *g, uint32_t object)
                    .size = size };
 }
 
-/* Finds the points of this rank, and the memory for what it tells others. False = out of memory. */
-static bool begin(gather *g)
+/* Describes a load, and its array unless another load has the same. False = out of memory. */
+static bool add_load(gather *g, const wf__stage *stage)
 {
-    const wf__stage *stage = g->stage;
-    const wf__run *r = g->run;
-    const size_t ranks = (size_t)g->others->ranks;
-    g->base = r->base[stage->gather->from];
-    g->at = slot_of(g, stage->gather->at);
-    g->to = slot_of(g, stage->gather->to);
-    g->lo = wf__own_begin(stage);
-    g->hi = wf__own_end(stage);
-    g->points = 1;
+    const wf__gathered *how = stage->gather;
+    load *l = &g->load[g->loads++];
+    *l = (load){ .stage = stage,
+                 .at = slot_of(g, stage, how->at),
+                 .to = slot_of(g, stage, how->to),
+                 .lo = wf__own_begin(stage),
+                 .hi = wf__own_end(stage),
+                 .points = 1,
+                 .first = g->ranges };
     for (int d = 0; d < stage->lowered.rank; ++d)
-        g->points *= wf__greatest(g->hi[d] - g->lo[d], 0);
+        l->points *= wf__greatest(l->hi[d] - l->lo[d], 0);
+    l->ranges = (l->points + RANGE - 1) / RANGE;
+    g->ranges += l->ranges;
+    while (l->array < g->arrays && (g->array[l->array].object != how->from || g->array[l->array].size != l->to.size))
+        ++l->array;
+    if (l->array < g->arrays)
+        return true;
+    ++g->arrays;
+    return wf__asked_begin(&g->array[l->array], how, g->others->rank, g->run->base[how->from], l->to.size);
+}
+
+/* Finds the points of this rank, and the memory for what it tells others. False = out of memory. */
+static bool begin(gather *g, const wf__plan_step *step)
+{
+    const wf__run *r = g->run;
+    bool ok = true;
+    g->ranks = g->others->ranks;
     g->threads = r->interpret ? 1 : wf__threads_of(r->engine, r->limits);
-    g->ranges =
-        g->threads == 1 ? 1 : wf__greatest(wf__least(g->points / RANGE, (int64_t)g->threads * RANGES_OF_THREAD), 1);
-    g->cursor = wf__alloc((size_t)g->ranges * ranks * sizeof *g->cursor);
-    g->memory = wf__alloc(6 * ranks * sizeof *g->memory);
-    if (!g->cursor || !g->memory)
+    g->load = wf__alloc(step->count * sizeof *g->load);
+    g->array = wf__alloc0(step->count * sizeof *g->array);
+    if (!g->load || !g->array)
         return false;
-    begin_axes(g);
-    g->asks = (list){ .count = g->memory, .bytes = g->memory + ranks, .offset = g->memory + 2 * ranks };
-    g->gives =
-        (list){ .count = g->memory + 3 * ranks, .bytes = g->memory + 4 * ranks, .offset = g->memory + 5 * ranks };
-    for (size_t i = 0; i < (size_t)g->ranges * ranks; ++i)
-        g->cursor[i] = (cursor){ .last = -1 };
-    return true;
+    for (uint32_t k = 0; ok && k < step->count; ++k)
+        ok = add_load(g, &r->plan->stage[step->first + k]);
+    if (!ok)
+        return false;
+    g->wanted = wf__alloc0((size_t)(g->ranks * g->arrays) * sizeof *g->wanted);
+    g->cursor = wf__alloc((size_t)g->ranges * (size_t)g->ranks * sizeof *g->cursor + 1);
+    g->others_of = wf__alloc0((size_t)g->ranges * (RANGE / BITS) * sizeof *g->others_of + 1);
+    for (int64_t i = 0; g->cursor && i < g->ranges * g->ranks; ++i)
+        g->cursor[i] = (cursor){ .last = -1, .lo = INT64_MAX, .hi = -1 };
+    g->asking =
+        (wf__asking){ .run = r, .others = g->others, .array = g->array, .arrays = g->arrays, .threads = g->threads };
+    return wf__asking_begin(&g->asking) && g->wanted && g->cursor && g->others_of;
 }
 
 static void end(gather *g)
 {
-    end_list(g, &g->asks);
-    end_list(g, &g->gives);
-    wf__free(g->memory);
+    for (int a = 0; a < g->arrays; ++a)
+        wf__asked_end(&g->array[a]);
+    wf__mem_free(g->run->engine->memory, g->bitmaps, g->bitmap_bytes);
+    if (g->asking.run)
+        wf__asking_end(&g->asking);
+    wf__free(g->load);
+    wf__free(g->array);
+    wf__free(g->wanted);
     wf__free(g->cursor);
+    wf__free(g->others_of);
 }
 
-/* Lists the positions of the elements that other ranks have. */
-static bool list_positions(gather *g, wf__failure *f)
+/* Sets the points whose elements this rank has, and asks for the others. */
+static bool ask_others(gather *g, wf__failure *f)
 {
-    walk_all(g, list_row);
-    if (wf__is_cancelled(f))
+    bool room = choose(g);
+    if (room && !wf__is_cancelled(f))
+        walk_all(g, OWN);
+    if (wf__is_cancelled(f)) /* what is known of positions is not complete */
         return false;
-    share_entries(g);
-    if (!begin_list(g, &g->asks))
-        return wf__out_of_memory(f, "positions of elements that other ranks have");
-    rewind_ranges(g);
-    if (g->asks.n)
-        walk_all(g, list_row);
-    return !wf__is_cancelled(f);
+    return (room && ask(g)) || wf__out_of_memory(f, "positions of elements that other ranks have");
 }
 
-/* Learns how many elements the other ranks ask for. */
-static bool exchange_counts(gather *g, wf__failure *f)
+/* Lists are walked from their begin again. */
+static void rewind_lists(const gather *g)
 {
-    const wf__parcels out = { .at = g->asks.count, .each = sizeof *g->asks.count };
-    const wf__parcels in = { .at = g->gives.count, .each = sizeof *g->gives.count };
-    if (!g->others->all_to_all(g->others->user, &out, &in, f))
-        return false;
-    for (int r = 0; r < g->others->ranks; ++r)
-        g->gives.n += g->gives.count[r];
-    return true;
-}
-
-static void give_some(void *user, int64_t first, int64_t end, int worker)
-{
-    const gather *g = user;
-    const size_t size = g->to.size;
-    int64_t offset;
-    WF__UNUSED(worker);
-    for (int64_t i = first * RANGE; i < wf__least(end * RANGE, (int64_t)g->gives.n); ++i) {
-        find(g, g->gives.at[i], &offset);
-        copy(g->gives.element + (size_t)i * size, element_at(g, offset), size);
+    for (int64_t i = 0; i < g->ranges * g->ranks; ++i) {
+        g->cursor[i].last = -1;
+        g->cursor[i].next = g->cursor[i].first;
     }
-}
-
-/* Exchanges positions and elements. What other ranks wait for is complete also if this one is cancelled. */
-static bool exchange_elements(gather *g, wf__failure *f)
-{
-    const wf__others *others = g->others;
-    const int64_t ranges = ((int64_t)g->gives.n + RANGE - 1) / RANGE;
-    lay(g, &g->asks, sizeof *g->asks.at);
-    lay(g, &g->gives, sizeof *g->gives.at);
-    wf__parcels asked = parcels_of(&g->asks, g->asks.at), given = parcels_of(&g->gives, g->gives.at);
-    if (!others->all_to_all(others->user, &asked, &given, f))
-        return false;
-    if (ranges)
-        wf__pool_run_several(g->run->engine->pool, g->threads, ranges, &(wf__several){ .least = 1, .most = 16 },
-                             give_some, g);
-    if (wf__pool_is_cancelled())
-        give_some(g, 0, ranges, 0);
-    lay(g, &g->asks, g->to.size);
-    lay(g, &g->gives, g->to.size);
-    asked = parcels_of(&g->asks, g->asks.element);
-    given = parcels_of(&g->gives, g->gives.element);
-    return others->all_to_all(others->user, &given, &asked, f);
 }
 
 static bool go_on(const gather *g, bool ok, wf__failure *f)
@@ -395,35 +624,37 @@ static bool go_on(const gather *g, bool ok, wf__failure *f)
     return wf__ranks_go_on(g->others, ok ? WF_OK : failed, f) && ok;
 }
 
-static bool run(gather *g, wf__failure *f)
+static bool run(gather *g, const wf__plan_step *step, wf__failure *f)
 {
-    bool ok = !wf__is_cancelled(f) && (begin(g) || wf__out_of_memory(f, "a gather of elements of other ranks"));
-    ok = ok && list_positions(g, f);
-    if (!go_on(g, ok, f) || !exchange_counts(g, f))
+    bool ok = !wf__is_cancelled(f) && (begin(g, step) || wf__out_of_memory(f, "a gather of elements of other ranks"));
+    ok = ok && ask_others(g, f);
+    if (!go_on(g, ok, f) || !wf__asking_tell(&g->asking, f))
         return false;
-    ok = begin_list(g, &g->gives) || wf__out_of_memory(f, "elements that other ranks ask for");
-    if (!go_on(g, ok, f) || !exchange_elements(g, f))
+    ok = wf__asking_lay_others(&g->asking) || wf__out_of_memory(f, "elements that other ranks ask for");
+    if (!go_on(g, ok, f) || !wf__asking_exchange(&g->asking, f))
         return false;
-    rewind_ranges(g);
-    walk_all(g, set_row);
+    rewind_lists(g);
+    walk_all(g, OTHERS);
     return true;
 }
 
-bool wf__run_gather(const wf__run *r, uint32_t s)
+bool wf__run_gather(const wf__run *r, const wf__plan_step *step)
 {
-    gather g = { .run = r, .stage = &r->plan->stage[s], .others = r->others };
-    wf__note *note = r->notes ? &r->notes[s] : NULL;
+    gather g = { .run = r, .others = r->others };
+    wf__note *note = r->notes ? &r->notes[step->first] : NULL;
     const double start = note ? wf__now() : 0;
-    if (g.stage->empty)
+    if (r->plan->stage[step->main].empty)
         return true;
-    const bool ok = run(&g, r->failure);
-    if (note) {
-        note->ran = true;
-        note->code = WF_CODE_LIBRARY;
-        note->threads = g.threads;
-        note->run_s = wf__now() - start;
+    const bool ok = run(&g, step, r->failure);
+    for (uint32_t k = 0; note && k < step->count; ++k) {
+        note[k].ran = true;
+        note[k].code = WF_CODE_LIBRARY;
+        note[k].threads = g.threads;
+        note[k].fused = k > 0;
     }
-    atomic_fetch_add_explicit(&r->engine->evaluated, 1, memory_order_relaxed);
+    if (note)
+        note->run_s = wf__now() - start;
+    atomic_fetch_add_explicit(&r->engine->evaluated, step->count, memory_order_relaxed);
     end(&g);
     return ok;
 }

@@ -3,7 +3,7 @@
 #define WEFT_CPU_GATHER_H
 #include "run/cpu/steps.h"
 
-/* Gets the elements of stage s, a gather. Collective, also for ranks without points. Returns false on all ranks, with the
- * failure set, if one has failed. */
-bool wf__run_gather(const wf__run *r, uint32_t s);
+/* Gets the elements of the stages of a step, which are gathers, all at once. Collective, also for ranks without points. Returns
+ * false on all ranks, with the failure set, if one has failed. */
+bool wf__run_gather(const wf__run *r, const wf__plan_step *step);
 #endif

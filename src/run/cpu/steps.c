@@ -135,7 +135,7 @@ static bool run_step(const wf__run *r, const wf__plan_step *step)
     case WF__STEP_REDUCE:
         return run_reduction(r, step);
     case WF__STEP_GATHER:
-        return wf__run_gather(r, step->main);
+        return wf__run_gather(r, step);
     case WF__STEP_SCAN:
         return run_scan(r, step);
     case WF__STEP_PER_BLOCK:
@@ -191,10 +191,11 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
         memcpy(all, param, plan->params * sizeof *all);
     for (; ok && temps < plan->temp_n; ++temps) {
         size_t bytes = wf__temp_bytes(&plan->temp[temps]);
-        base[plan->objects + temps] = plan->temp[temps].image_of ? base[plan->temp[temps].image_of - 1] : NULL;
+        const uint32_t other = plan->temp[temps].image_of ? plan->temp[temps].image_of : plan->temp[temps].takes;
+        base[plan->objects + temps] = other ? base[other - 1] : NULL;
         if (plan->temp[temps].image_of)
             move_base(&plan->temp[temps], &base[plan->objects + temps]);
-        if (plan->temp[temps].no_storage)
+        if (plan->temp[temps].no_storage || plan->temp[temps].takes)
             continue;
         base[plan->objects + temps] = bytes == SIZE_MAX ? NULL : wf__mem_alloc(e->memory, bytes);
         if (!base[plan->objects + temps]) {
@@ -227,7 +228,7 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
     while (temps-- > 0 && base) {
         const wf__temp *temp = &plan->temp[temps];
         char *at = base[plan->objects + temps];
-        if (temp->image_of)
+        if (temp->image_of || temp->takes)
             continue;
         wf__mem_free(e->memory, temp->in_part ? begin_of(temp, at) : at, wf__temp_bytes(temp));
     }
