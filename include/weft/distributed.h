@@ -22,8 +22,7 @@ typedef struct wf_beside {
     size_t size;
     const wf_array *const *operand; /* [operands] arrays that the new one is computed from; NULLs are passed over */
     size_t operands;
-    wf_axes
-        reduced; /* axes of the operands' common shape that are reduced; with WF_DROP_AXES they are left out of the new one */
+    wf_axes reduced;  /* axes of the operands' common shape that are reduced; WF_DROP_AXES: the array has not these */
     wf_graph *graph;  /* a recording whose value is stored in the array; `operand` are then other arrays to be beside */
     wf_val value;     /* that value; a number: all that the recording has read so far */
     wf_device device; /* of an array that is not distributed; 0 = the context's default */
