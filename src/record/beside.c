@@ -282,11 +282,13 @@ wf_array *wf_empty_beside_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, 
         memcpy(&given, of, of->size < sizeof given ? of->size : sizeof given);
     if (!wf__device_known(ctx, "wf_empty_beside", given.device))
         return NULL;
-    const bool sound = shape.rank >= 0 && shape.rank <= WF_MAX_RANK; /* else the array cannot be made */
+    /* else nothing is distributed, or the array cannot be made */
+    const bool any =
+        atomic_load_explicit(&ctx->distributed, memory_order_relaxed) && shape.rank >= 0 && shape.rank <= WF_MAX_RANK;
     bool found = true;
-    if (sound && wf__is_recording(given.graph))
+    if (any && wf__is_recording(given.graph))
         found = wf__beside_value(given.graph, node_of(&given), given.operand, given.operands, &shape, &as);
-    else if (sound && !given.graph)
+    else if (any && !given.graph)
         beside_arrays(&given, &shape, &as);
     if (!found)
         wf__error(ctx, WF_ERR_MEMORY, "wf_empty_beside: out of memory");
