@@ -549,6 +549,8 @@ wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array
     bool rows = inner == 1, fit = fits(a, a->n, a->kind, y, x, rows);
     if (!shape.dim[0] || !shape.dim[2])
         return WF_OK;
+    if (a->kind != WFL_FFT_CHIRP && wfl_is_taped(y, x))
+        return wfl_transform_axis_on_tape(a, y, x);
     bool narrow = leave_lanes(inner, wfl_pass_lanes(a->plan->ctx, a->plan->part, pass.device));
     if (!rows && (!fit || (narrow && outer > 1)))
         return run_transposed(a, y, x);

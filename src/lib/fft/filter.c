@@ -114,7 +114,9 @@ static wf_status filter_batch(const filtering *f, wf_array *y, const wf_array *x
     plan.whole = half;
     half.dim[0] = count;
     wf_array *spectra = wfl_new_beside(x, wfl_complex_dtype(f->plan->part), half);
-    wf_status status = spectra ? prepare(&part, spectra) : wfl_array_error(f->plan->ctx);
+    wf_status status = !spectra             ? wfl_array_error(f->plan->ctx)
+                       : wfl_is_taped(y, x) ? WF_OK /* transforms and filter have derivatives one by one */
+                                            : prepare(&part, spectra);
     for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
         int64_t n = i + count < lead ? count : lead - i;
         wf_array *from = wfl_some((wf_array *)x, i, n), *to = wfl_some(y, i, n), *spectrum = wfl_some(spectra, 0, n);
