@@ -121,6 +121,39 @@ static void views(void **state)
         wf_release(used[i]);
 }
 
+/* Views that repeat elements: an element gets the sum. As operands of an array graph, of an operator over an index space and
+ * of a function of the library; y = x_j^2 + x_j (j + 1) + x_i, for i = 0 .. 2 and j = 0 .. 3. */
+static void repeated_elements(void **state)
+{
+    (void)state;
+    static const double x0[4] = { 1, -2, 3, 0.5 };
+    wf_array *x = array_of(ctx, WF_F64, WF_SHAPE(4), x0), *y = wf_full(ctx, WF_F64, WF_SHAPE(3, 4), 0),
+             *grad = wf_like(x);
+    wf_tape *tape = wf_tape_begin(ctx, WF_ARRAYS(x));
+    wf_array *rows = wf_view_broadcast(x, WF_SHAPE(3, 4)), *some = wf_view_slice(x, 0, 0, 3, 1);
+    wf_array *column = wf_view_reshape(some, WF_SHAPE(3, 1)), *columns = wf_view_broadcast(column, WF_SHAPE(3, 4));
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, y, wf_mul(wf_in(g, rows), wf_in(g, rows)));
+    OK(ctx, wf_run(g));
+    g = wf_begin(ctx, .shape = WF_SHAPE(3, 4));
+    wf_val i = wf_index(g, 0), j = wf_index(g, 1);
+    wf_out(g, y, wf_add(wf_in(g, y), wf_mul(wf_read(g, rows, i, j), wf_add(wf_cast(j, WF_F64), 1))));
+    OK(ctx, wf_run(g));
+    wf_array *last = wf_array_sum(columns, WF_ALL_AXES);
+    g = wf_begin(ctx);
+    wf_array *loss = wf_keep(wf_add(total(wf_in(g, y)), wf_reshape(wf_in(g, last), WF_SHAPE(1, 1))));
+    OK(ctx, wf_run(g));
+    OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(x), WF_ARRAYS(grad)));
+    double want[4], all[12];
+    for (int k = 0; k < 12; ++k)
+        all[k] = want[k % 4] = 3 * (2 * x0[k % 4] + k % 4 + 1) + (k % 4 < 3 ? 4 : 0);
+    expect_close(grad, want, 1e-12);
+    OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(rows), WF_ARRAYS(y))); /* of each place, that of its element */
+    expect_close(y, all, 1e-12);
+    wf_tape_free(tape);
+    RELEASE(x, y, grad, rows, some, column, columns, last, loss);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -162,7 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches), cmocka_unit_test(loop_of_the_program),
         cmocka_unit_test(library),  cmocka_unit_test(views),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(refused),  cmocka_unit_test(repeated_elements),
     };
     return RUN_ON_ALL(tests);
 }

@@ -21,15 +21,19 @@ static bool has_adjoint(const backward *b, uint32_t i)
 
 static wf_dtype dtype_of_adjoint(const wf_array *a) { return (wf_dtype)wf__adjoint_dtype(a->dtype); }
 
-/* Returns the derivatives of an array of this memory, as a view; NULL = the context's error is set. Makes those of the
- * memory, as zeros, if there are none. */
+/* Returns the derivatives of an array of this memory, as a view; NULL = the context's error is set. Axes along which the array
+ * repeats elements have extent 1 in it. Makes the derivatives of the memory, as zeros, if there are none. */
 static wf_array *adjoint_view(const backward *b, wf__tape_memory *m, int64_t at, const wf_array *like)
 {
     wf_context *ctx = b->t->ctx;
     const wf_dtype dtype = dtype_of_adjoint(like);
+    wf_shape shape = like->shape;
+    for (int d = 0; d < shape.rank; ++d)
+        if (!like->stride[d] && shape.dim[d])
+            shape.dim[d] = 1;
     if (!m->adjoint)
         m->adjoint = wf_full(ctx, dtype, (wf_shape){ .rank = 1, .dim = { m->count } }, 0);
-    wf_array *view = m->adjoint ? wf__array_handle(ctx, dtype, &like->shape) : NULL;
+    wf_array *view = m->adjoint ? wf__array_handle(ctx, dtype, &shape) : NULL;
     if (!view)
         return NULL;
     memcpy(view->stride, like->stride, sizeof view->stride);
@@ -42,6 +46,16 @@ static wf_array *adjoint_view(const backward *b, wf__tape_memory *m, int64_t at,
 static wf_array *adjoint_at(const backward *b, uint32_t i)
 {
     return adjoint_view(b, &b->t->memory[b->s->memory[i] - 1], b->s->at[i], b->s->array[i]);
+}
+
+/* Adds the derivatives by the elements of an array of this shape to those of its memory. An element that the array repeats
+ * gets the sum. */
+static void add_to(wf_graph *g, wf_array *view, const wf_shape *shape, wf_val grad)
+{
+    wf_axes repeated = 0;
+    for (int d = 0; d < shape->rank; ++d)
+        repeated |= view->shape.dim[d] != shape->dim[d] ? 1u << d : 0;
+    (wf_out)(g, view, (wf_add)(wf_in(g, view), repeated ? (wf_reduce)(WF_JOIN_ADD, grad, repeated) : grad));
 }
 
 /* Begins a recording of the launch's kind, with its parameters. */
@@ -113,8 +127,10 @@ static wf_status back_through_graph(const backward *b)
      * before replaces it. */
     for (int stored = 1; stored >= 0; --stored)
         for (uint32_t k = 0; k < wanted; ++k)
-            if (s->stored[of[k]] == (stored == 1))
-                (wf_out)(g, view[k], stored ? grad[k] : (wf_add)(wf_in(g, view[k]), grad[k]));
+            if (s->stored[of[k]] && stored)
+                (wf_out)(g, view[k], grad[k]);
+            else if (!s->stored[of[k]] && !stored)
+                add_to(g, view[k], &s->array[of[k]]->shape, grad[k]);
     wf_status status = wf_run(g);
     for (uint32_t k = 0; k < wanted; ++k)
         wf_release(view[k]);
@@ -173,7 +189,7 @@ static wf_status update_adjoints(const backward *b, const arrays *l)
     for (uint32_t k = 0; k < l->outs; ++k)
         (wf_out)(g, l->up[k], (wf_val){ { 0, NULL } });
     for (uint32_t k = 0; k < l->wanted; ++k)
-        (wf_out)(g, l->view[k], (wf_add)(wf_in(g, l->view[k]), wf_in(g, l->grad[k])));
+        add_to(g, l->view[k], &l->grad[k]->shape, wf_in(g, l->grad[k]));
     return wf_run(g);
 }
 
