@@ -52,6 +52,22 @@ def test_tapes():
         weft.tape(3.0)
 
 
+def test_tapes_of_transforms():
+    x = weft.asarray(numpy.arange(24.0).reshape(4, 6))
+    with weft.tape(x) as t:
+        power = weft.sum(weft.abs(weft.fft.rfft2(x)) ** 2)
+        back = weft.sum(weft.fft.irfft2(weft.fft.rfft2(x)) * 3)
+        repeated = weft.sum(weft.broadcast_to(x[0], (5, 6)) * 2)
+    spectrum = numpy.fft.rfft2(numpy.asarray(x))
+    want = numpy.zeros((4, 6))
+    for (k, m), value in numpy.ndenumerate(spectrum):
+        wave = numpy.exp(2j * numpy.pi * (k * numpy.arange(4)[:, None] / 4 + m * numpy.arange(6) / 6))
+        want += 2 * (value * wave).real
+    assert numpy.allclose(t.grad(power, x), want)
+    assert numpy.allclose(t.grad(back, x), 3)
+    assert numpy.array_equal(t.grad(repeated, x), [[10] * 6] + [[0] * 6] * 3)
+
+
 def test_derivatives_of_operators():
     n = 6
     a, out = weft.asarray(numpy.arange(float(n))), weft.zeros(n, "f64")
