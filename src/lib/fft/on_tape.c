@@ -50,7 +50,7 @@ static wf_status transform(void *user, wf_arrays in, wf_arrays out)
     wfl_axis_pass a;
     (void)user;
     const wf_status status = read_numbers(in.at[1], &plan, &a);
-    return status == WF_OK ? wfl_transform_axis(&a, out.at[0], in.at[0]) : status;
+    return status == WF_OK ? wfl_transform_axis_untaped(&a, out.at[0], in.at[0]) : status;
 }
 
 /* to = the half spectrum `from`, where elements that stand for two are multiplied. n: the length of the lines in space. */
@@ -77,18 +77,18 @@ static wf_status transform_back(const wfl_axis_pass *a, const wf_array *of_y, wf
 {
     const wfl_plan *p = a->plan;
     if (a->kind == WFL_FFT_R2C) {
-        const wf_status status = wfl_transform_axis(a, of_x, of_y);
+        const wf_status status = wfl_transform_axis_untaped(a, of_x, of_y);
         return status == WF_OK ? multiply_pairs(p, of_x, of_x, a->n, 2) : status;
     }
     if (a->kind == WFL_FFT_C2C && wfl_is_complex_dtype(wf_array_dtype(of_x)))
-        return wfl_transform_axis(a, of_x, of_y);
+        return wfl_transform_axis_untaped(a, of_x, of_y);
     wf_array *between = wfl_new_beside(of_y, wfl_complex_dtype(p->part), wf_array_shape(of_y));
     wf_status status = between ? WF_OK : wfl_array_error(p->ctx);
     if (between && a->kind == WFL_FFT_C2R) {
         status = multiply_pairs(p, between, of_y, a->n, 0.5);
-        status = status == WF_OK ? wfl_transform_axis(a, of_x, between) : status;
+        status = status == WF_OK ? wfl_transform_axis_untaped(a, of_x, between) : status;
     } else if (between) {
-        status = wfl_transform_axis(a, between, of_y);
+        status = wfl_transform_axis_untaped(a, between, of_y);
         status = status == WF_OK ? take_real(p, of_x, between) : status;
     }
     wf_release(between);
@@ -112,8 +112,10 @@ static wf_status differentiate(void *user, wf_arrays in, wf_arrays out, wf_array
     return transform_back(&a, upstream.at[0], grads.at[0]);
 }
 
-wf_status wfl_transform_axis_on_tape(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
+wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
 {
+    if (a->kind == WFL_FFT_CHIRP || !wfl_is_taped(y, x))
+        return wfl_transform_axis_untaped(a, y, x);
     const wf_array_rule rule = {
         .size = sizeof rule, .name = a->plan->function, .call = transform, .vjp = differentiate
     };
