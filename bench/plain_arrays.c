@@ -140,7 +140,7 @@ void KERNEL(edges_histogram)(int64_t count[HISTOGRAM_BINS], const float *x, int6
             int b = (int)((v - first) / step);
             b += v >= from + (b + 1) * step;
             b = b < HISTOGRAM_BINS ? b : HISTOGRAM_BINS - 1;
-            bin[k] = (v >= from) & (v <= to) ? b : HISTOGRAM_BINS;
+            bin[k] = ((v >= from) & (v <= to)) ? b : HISTOGRAM_BINS;
         }
         for (int k = n; k < BLOCK; ++k)
             bin[k] = HISTOGRAM_BINS;
