@@ -87,8 +87,7 @@ wf_status wfl_run_whole(const wfl_whole *w, wf_array *y, const wf_array *x)
         lead *= shape.dim[d];
     double each = lead ? (wfl_bytes_of(x) + wfl_bytes_of(y)) / (double)lead : 0;
     int64_t count = wfl_held_in_caches(w->plan, each);
-    bool in_caches =
-        w->axes & (w->axes - 1) && each <= WFL_CACHE_OF_ALL && wf_array_device(x) < WF_GPU(0) && !wfl_is_taped(y, x);
+    bool in_caches = w->axes & (w->axes - 1) && each <= WFL_CACHE_OF_ALL && wf_array_device(x) < WF_GPU(0);
     if (!in_caches || lead <= count)
         return run_part(w, y, x);
     wf_array *from = wfl_batch_of(x, first), *to = x == y ? wf_retain(from) : wfl_batch_of(y, first);

@@ -250,8 +250,7 @@ static wf_status run_transposed(const wfl_axis_pass *a, wf_array *y, const wf_ar
     wf_array *results = wfl_new_beside(x, wf_array_dtype(y), WF_SHAPE(lines, out.dim[1], 1));
     wf_array *back = results ? wf_view_reshape(results, WF_SHAPE(out.dim[0], out.dim[2], out.dim[1])) : NULL;
     wf_array *view = back ? wf_view_permute(back, order) : NULL;
-    wf_status status =
-        rows && view ? wfl_transform_axis_untaped(&by_rows, results, rows) : wfl_array_error(a->plan->ctx);
+    wf_status status = rows && view ? wfl_transform_axis(&by_rows, results, rows) : wfl_array_error(a->plan->ctx);
     if (status == WF_OK)
         status = wf_array_assign(y, view);
     wf_array *spent[] = { turned, rows, results, back, view };
@@ -315,7 +314,7 @@ static wf_array *filter_of(const bluestein *b, const wf_array *x)
     wfl_plan forward = *p;
     forward.inverse = false;
     wfl_axis_pass whole = { .plan = &forward, .kind = WFL_FFT_C2C, .n = b->m, .scale = 1.0 / (double)b->m };
-    if (wf_run(g) == WF_OK && filter && wfl_transform_axis_untaped(&whole, filter, filter) == WF_OK)
+    if (wf_run(g) == WF_OK && filter && wfl_transform_axis(&whole, filter, filter) == WF_OK)
         return filter;
     wf_release(filter);
     return NULL;
@@ -350,13 +349,13 @@ static wf_status convolve(const bluestein *b)
     wfl_axis_pass there = { .plan = &forward, .kind = WFL_FFT_C2C, .n = b->m, .outer = b->a->outer, .scale = 1 };
     wfl_axis_pass back = there;
     back.plan = &inverse;
-    wf_status status = wfl_transform_axis_untaped(&there, b->work, b->work);
+    wf_status status = wfl_transform_axis(&there, b->work, b->work);
     if (status != WF_OK)
         return status;
     wf_graph *g = wfl_begin(p->ctx, p->function);
     wf_out(g, b->work, wf_mul(wf_in(g, b->work), wf_in(g, b->filter)));
     status = wf_run(g);
-    return status == WF_OK ? wfl_transform_axis_untaped(&back, b->work, b->work) : status;
+    return status == WF_OK ? wfl_transform_axis(&back, b->work, b->work) : status;
 }
 
 static wf_status write_results(const bluestein *b, wf_array *y)
@@ -406,7 +405,7 @@ static wf_status run_as_complex(const wfl_axis_pass *a, wf_array *y, const wf_ar
     if (status == WF_OK && a->kind == WFL_FFT_R2C) {
         status = wf_array_assign(full, x);
         if (status == WF_OK)
-            status = wfl_transform_axis_untaped(&c2c, full, full);
+            status = wfl_transform_axis(&c2c, full, full);
         half = status == WF_OK ? wf_view_slice(full, 1, 0, a->n / 2 + 1, 1) : NULL;
         if (status == WF_OK)
             status = half ? wf_array_assign(y, half) : wfl_array_error(p->ctx);
@@ -418,7 +417,7 @@ static wf_status run_as_complex(const wfl_axis_pass *a, wf_array *y, const wf_ar
         wf_out(g, full, wf_complex(wf_real(v), wf_select(mirrored, wf_neg(im), im)));
         status = wf_run(g);
         if (status == WF_OK)
-            status = wfl_transform_axis_untaped(&c2c, full, full);
+            status = wfl_transform_axis(&c2c, full, full);
         if (status == WF_OK) {
             g = wfl_begin(p->ctx, p->function);
             wf_out(g, y, wf_real(wf_in(g, full)));
@@ -542,7 +541,7 @@ static bool run_rows_by_lanes(const wfl_axis_pass *a, wf_array *y, const wf_arra
     return true;
 }
 
-wf_status wfl_transform_axis_untaped(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
+wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
 {
     wfl_pass pass = wfl_describe(a, y, x);
     wf_shape shape = wf_array_shape(x);

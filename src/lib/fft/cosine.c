@@ -201,7 +201,9 @@ static wf_status run_axis(cosine *c, wf_array *y, const wf_array *x)
                                                          WF_SHAPE(c->outer, m.after, c->inner));
     wf_status status = tables && a && b ? fill(c, a, x, table[0], before) : wfl_array_error(c->plan->ctx);
     c->plan->inverse = m.inverse;
-    if (status == WF_OK)
+    if (status == WF_OK && wfl_is_taped(b, a))
+        status = wfl_run_on_tape(&(wfl_whole){ c->plan, m.kind, WF_AXES(1), 1 }, b, a);
+    else if (status == WF_OK)
         status = wfl_transform_axis(
             &(wfl_axis_pass){
                 .plan = c->plan, .kind = m.kind, .n = m.n, .outer = c->all_outer, .inner = c->all_inner, .scale = 1 },

@@ -62,18 +62,20 @@ static wf_status filter_along(const filtering *f, wf_array *spectrum, int64_t fi
     return status;
 }
 
-/* The parts of the batch from `first` on. */
+/* The parts of the batch from `first` on. On a tape, transforms and filter are noted one by one. */
 static wf_status filter_part(const filtering *f, wf_array *y, wf_array *spectrum, const wf_array *x, int64_t first)
 {
-    wf_axes others = f->axes & ~WF_AXES(1);
+    const bool taped = wfl_is_taped(y, x);
+    const wf_axes others = taped ? 0 : f->axes & ~WF_AXES(1);
+    wf_status (*const run)(const wfl_whole *, wf_array *, const wf_array *) = taped ? wfl_run_on_tape : wfl_run_whole;
     wfl_plan forward = *f->plan, inverse = forward;
     inverse.inverse = true;
     wfl_whole there = { &forward, WFL_FFT_R2C, others ? others : f->axes, 1 };
     wfl_whole back = { &inverse, WFL_FFT_C2R, others ? others : f->axes, others ? 1 : f->scale };
-    wf_status status = wfl_run_whole(&there, spectrum, x);
+    wf_status status = run(&there, spectrum, x);
     if (status == WF_OK)
         status = others ? filter_along(f, spectrum, first) : filter_alone(f, spectrum, first);
-    return status == WF_OK ? wfl_run_whole(&back, y, spectrum) : status;
+    return status == WF_OK ? run(&back, y, spectrum) : status;
 }
 
 /* Prepares the fused pass, if lines are columns that fit into scratch and need no convolution. */
@@ -115,7 +117,7 @@ static wf_status filter_batch(const filtering *f, wf_array *y, const wf_array *x
     half.dim[0] = count;
     wf_array *spectra = wfl_new_beside(x, wfl_complex_dtype(f->plan->part), half);
     wf_status status = !spectra             ? wfl_array_error(f->plan->ctx)
-                       : wfl_is_taped(y, x) ? WF_OK /* transforms and filter have derivatives one by one */
+                       : wfl_is_taped(y, x) ? WF_OK /* not fused */
                                             : prepare(&part, spectra);
     for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
         int64_t n = i + count < lead ? count : lead - i;

@@ -1,4 +1,4 @@
-/* on_tape.c - the transform of an axis on a tape, whose passes have no derivative: tapes note a rule in place of them.
+/* on_tape.c - transforms on a tape, where their passes have no derivative: the tape notes a rule in place of them.
  *
  * The adjoint of a transform is the one with the opposite sign and the same scale. Of the transforms between real elements
  * and a half spectrum it is the other one, where each element of the spectrum that stands for two counts twice, or half:
@@ -8,15 +8,14 @@
 #include "transform.h"
 
 /* What a rule needs besides its arrays. It is an array as well, since it has to live as long as the tape. */
-enum { KIND, INVERSE, LENGTH, OUTER, INNER, SCALE, PART, NUMBERS };
+enum { KIND, INVERSE, AXES, SCALE, PART, NUMBERS };
 
-static wf_array *numbers_of(const wfl_axis_pass *a)
+static wf_array *numbers_of(const wfl_whole *w)
 {
     const double number[NUMBERS] = {
-        [KIND] = a->kind,           [INVERSE] = a->plan->inverse, [LENGTH] = (double)a->n, [OUTER] = (double)a->outer,
-        [INNER] = (double)a->inner, [SCALE] = a->scale,           [PART] = a->plan->part
+        [KIND] = w->kind, [INVERSE] = w->plan->inverse, [AXES] = w->axes, [SCALE] = w->scale, [PART] = w->plan->part
     };
-    wf_array *array = wf_empty(a->plan->ctx, WF_F64, WF_SHAPE(NUMBERS));
+    wf_array *array = wf_empty(w->plan->ctx, WF_F64, WF_SHAPE(NUMBERS));
     if (array && wf_upload(array, number, sizeof number) != WF_OK) {
         wf_release(array);
         array = NULL;
@@ -25,7 +24,7 @@ static wf_array *numbers_of(const wfl_axis_pass *a)
 }
 
 /* Describes the transform that the numbers are of. */
-static wf_status read_numbers(const wf_array *array, wfl_plan *plan, wfl_axis_pass *a)
+static wf_status read_numbers(const wf_array *array, wfl_plan *plan, wfl_whole *w)
 {
     double number[NUMBERS];
     const wf_status status = wf_download(array, number, sizeof number);
@@ -35,30 +34,25 @@ static wf_status read_numbers(const wf_array *array, wfl_plan *plan, wfl_axis_pa
                         .function = "wf_fft",
                         .inverse = number[INVERSE] != 0,
                         .part = (wf_dtype)number[PART] };
-    *a = (wfl_axis_pass){ .plan = plan,
-                          .kind = (wfl_fft_kind)number[KIND],
-                          .n = (int64_t)number[LENGTH],
-                          .outer = (int64_t)number[OUTER],
-                          .inner = (int64_t)number[INNER],
-                          .scale = number[SCALE] };
+    *w = (wfl_whole){ plan, (wfl_fft_kind)number[KIND], (wf_axes)number[AXES], number[SCALE] };
     return WF_OK;
 }
 
 static wf_status transform(void *user, wf_arrays in, wf_arrays out)
 {
     wfl_plan plan;
-    wfl_axis_pass a;
+    wfl_whole w;
     (void)user;
-    const wf_status status = read_numbers(in.at[1], &plan, &a);
-    return status == WF_OK ? wfl_transform_axis_untaped(&a, out.at[0], in.at[0]) : status;
+    const wf_status status = read_numbers(in.at[1], &plan, &w);
+    return status == WF_OK ? wfl_run_repeated(&w, out.at[0], in.at[0]) : status;
 }
 
 /* to = the half spectrum `from`, where elements that stand for two are multiplied. n: the length of the lines in space. */
-static wf_status multiply_pairs(const wfl_plan *p, wf_array *to, const wf_array *from, int64_t n, double factor)
+static wf_status multiply_pairs(const wfl_whole *w, wf_array *to, const wf_array *from, int64_t n, double factor)
 {
     const wf_shape shape = wf_array_shape(from);
-    wf_graph *g = wfl_begin(p->ctx, p->function);
-    wf_val k = wf_iota(g, shape, 1), v = wf_in(g, from);
+    wf_graph *g = wfl_begin(w->plan->ctx, w->plan->function);
+    wf_val k = wf_iota(g, shape, wfl_last_of(w->axes)), v = wf_in(g, from);
     wf_val one = wf_or(wf_eq(k, 0), wf_eq(wf_mul(k, 2), (double)n));
     wf_out(g, to, wf_select(one, v, wf_mul(v, factor)));
     return wf_run(g);
@@ -72,23 +66,24 @@ static wf_status take_real(const wfl_plan *p, wf_array *to, const wf_array *from
     return wf_run(g);
 }
 
-/* Sets the derivative with respect to x from that with respect to y, where `a` is the transform back. */
-static wf_status transform_back(const wfl_axis_pass *a, const wf_array *of_y, wf_array *of_x)
+/* Sets the derivative with respect to x from that with respect to y, where `w` is the transform back. */
+static wf_status transform_back(const wfl_whole *w, const wf_array *of_y, wf_array *of_x)
 {
-    const wfl_plan *p = a->plan;
-    if (a->kind == WFL_FFT_R2C) {
-        const wf_status status = wfl_transform_axis_untaped(a, of_x, of_y);
-        return status == WF_OK ? multiply_pairs(p, of_x, of_x, a->n, 2) : status;
+    const wfl_plan *p = w->plan;
+    const int last = wfl_last_of(w->axes);
+    if (w->kind == WFL_FFT_R2C) {
+        const wf_status status = wfl_run_repeated(w, of_x, of_y);
+        return status == WF_OK ? multiply_pairs(w, of_x, of_x, wf_array_shape(of_y).dim[last], 2) : status;
     }
-    if (a->kind == WFL_FFT_C2C && wfl_is_complex_dtype(wf_array_dtype(of_x)))
-        return wfl_transform_axis_untaped(a, of_x, of_y);
+    if (w->kind == WFL_FFT_C2C && wfl_is_complex_dtype(wf_array_dtype(of_x)))
+        return wfl_run_repeated(w, of_x, of_y);
     wf_array *between = wfl_new_beside(of_y, wfl_complex_dtype(p->part), wf_array_shape(of_y));
     wf_status status = between ? WF_OK : wfl_array_error(p->ctx);
-    if (between && a->kind == WFL_FFT_C2R) {
-        status = multiply_pairs(p, between, of_y, a->n, 0.5);
-        status = status == WF_OK ? wfl_transform_axis_untaped(a, of_x, between) : status;
+    if (between && w->kind == WFL_FFT_C2R) {
+        status = multiply_pairs(w, between, of_y, wf_array_shape(of_x).dim[last], 0.5);
+        status = status == WF_OK ? wfl_run_repeated(w, of_x, between) : status;
     } else if (between) {
-        status = wfl_transform_axis_untaped(a, between, of_y);
+        status = wfl_run_repeated(w, between, of_y);
         status = status == WF_OK ? take_real(p, of_x, between) : status;
     }
     wf_release(between);
@@ -101,27 +96,25 @@ static wf_status differentiate(void *user, wf_arrays in, wf_arrays out, wf_array
         [WFL_FFT_C2C] = WFL_FFT_C2C, [WFL_FFT_R2C] = WFL_FFT_C2R, [WFL_FFT_C2R] = WFL_FFT_R2C
     };
     wfl_plan plan;
-    wfl_axis_pass a;
+    wfl_whole w;
     (void)user;
     (void)out;
-    wf_status status = read_numbers(in.at[1], &plan, &a);
+    wf_status status = read_numbers(in.at[1], &plan, &w);
     if (status != WF_OK || !grads.at[0])
         return status;
-    a.kind = back[a.kind];
+    w.kind = back[w.kind];
     plan.inverse = !plan.inverse;
-    return transform_back(&a, upstream.at[0], grads.at[0]);
+    return transform_back(&w, upstream.at[0], grads.at[0]);
 }
 
-wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
+wf_status wfl_run_on_tape(const wfl_whole *w, wf_array *y, const wf_array *x)
 {
-    if (a->kind == WFL_FFT_CHIRP || !wfl_is_taped(y, x))
-        return wfl_transform_axis_untaped(a, y, x);
     const wf_array_rule rule = {
-        .size = sizeof rule, .name = a->plan->function, .call = transform, .vjp = differentiate
+        .size = sizeof rule, .name = w->plan->function, .call = transform, .vjp = differentiate
     };
-    wf_array *numbers = numbers_of(a);
-    wf_status status = numbers ? wf_custom_arrays(a->plan->ctx, &rule, WF_ARRAYS((wf_array *)x, numbers), WF_ARRAYS(y))
-                               : wfl_array_error(a->plan->ctx);
+    wf_array *numbers = numbers_of(w);
+    wf_status status = numbers ? wf_custom_arrays(w->plan->ctx, &rule, WF_ARRAYS((wf_array *)x, numbers), WF_ARRAYS(y))
+                               : wfl_array_error(w->plan->ctx);
     wf_release(numbers);
     return status;
 }

@@ -77,7 +77,7 @@ static bool may_replay(wf_context *ctx, const wf_array *y, const wf_array *x)
 {
     double bytes = wfl_bytes_of(x) + wfl_bytes_of(y);
     return bytes > 0 && bytes <= MOST_BYTES && wf_array_device(x) < WF_GPU(0) && !wf_get_stream(ctx, WF_CPU) &&
-           !(wf_get_flags(ctx) & (WF_FLAG_HISTORY | WF_FLAG_DEBUG)) && !wf_is_freezing(ctx) && !wfl_is_taped(y, x);
+           !(wf_get_flags(ctx) & (WF_FLAG_HISTORY | WF_FLAG_DEBUG)) && !wf_is_freezing(ctx);
 }
 
 /* Takes the place of a layout; NULL: it belongs to another thread or layout. */

@@ -94,7 +94,7 @@ static wf_status run(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_array *y, 
     wf_array *from = wf_array_contiguous((wf_array *)x);
     if (!from)
         return wfl_array_error(p->ctx);
-    wf_status status = wfl_run_repeated(&whole, y, from);
+    wf_status status = wfl_is_taped(y, from) ? wfl_run_on_tape(&whole, y, from) : wfl_run_repeated(&whole, y, from);
     wf_release(from);
     return status;
 }

@@ -1,5 +1,5 @@
-/* transform.h - transforms of one axis (axis.c, which on_tape.c calls), of several axes (axes.c), of small arrays again and again (repeat.c), of
- * distributed arrays (distributed.c), and the functions that stand on them: transform.c, filters between transforms
+/* transform.h - transforms of one axis (axis.c), of several axes (axes.c), of small arrays again and again (repeat.c), of
+ * arrays on a tape (on_tape.c), of distributed arrays (distributed.c), and the functions that stand on them: transform.c, filters between transforms
  * (filter.c), cosine and sine transforms (cosine.c), and transforms at points of a spiral (chirp.c). */
 #ifndef WEFT_FFT_TRANSFORM_H
 #define WEFT_FFT_TRANSFORM_H
@@ -67,11 +67,7 @@ typedef struct wfl_axis_pass {
     const wf_array *start; /* complex [n], multiplied with the elements of WFL_FFT_CHIRP; NULL = none */
 } wfl_axis_pass;
 wfl_pass wfl_describe(const wfl_axis_pass *a, const wf_array *y, const wf_array *x);
-wf_status wfl_transform_axis_untaped(const wfl_axis_pass *a, wf_array *y, const wf_array *x);
-/* The same. On a tape, a transform of the kind C2C, R2C or C2R is noted with its derivative. */
 wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array *x);
-/* True if a tape notes what is computed with the arrays. */
-static inline bool wfl_is_taped(const wf_array *y, const wf_array *x) { return wf_is_taped(x) || wf_is_taped(y); }
 /* How many parts of a batch, of so many bytes each, the caches of all threads hold; at least 1. */
 int64_t wfl_held_in_caches(const wfl_plan *p, double each);
 
@@ -89,6 +85,10 @@ typedef struct wfl_whole {
 wf_status wfl_run_whole(const wfl_whole *w, wf_array *y, const wf_array *x);
 /* The same; small transforms of layouts that were transformed before are replayed (repeat.c). */
 wf_status wfl_run_repeated(const wfl_whole *w, wf_array *y, const wf_array *x);
+/* True if a tape notes what is computed with the arrays. */
+static inline bool wfl_is_taped(const wf_array *y, const wf_array *x) { return wf_is_taped(x) || wf_is_taped(y); }
+/* The same on a tape, which notes the derivative. y and x: in C order. */
+wf_status wfl_run_on_tape(const wfl_whole *w, wf_array *y, const wf_array *x);
 /* ---- distributed arrays ---- */
 /* Collective: the same of distributed arrays. */
 wf_status wfl_run_distributed(const wfl_whole *w, wf_array *y, const wf_array *x);
