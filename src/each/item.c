@@ -163,16 +163,18 @@ wf_status wf__each_check(wf_context *ctx, const wf_each_item *items, size_t coun
     }
     wf_status status = known ? WF_OK : wf_error(ctx, WF_ERR_MEMORY, NULL);
     qsort(at, places, sizeof *at, by_key);
-    for (size_t i = 0; i + 1 < places && status == WF_OK; i++) {
+    const place *first = NULL; /* of the items, whatever numbers their files have */
+    for (size_t i = 0; i + 1 < places && known; i++) {
         const place *a = &at[i], *b = &at[i + 1];
-        if (a->key[0] != b->key[0] || a->key[1] != b->key[1] || !a->output)
-            continue;
-        const char *name = wf__each_name(&items[a->item]);
-        if (b->output)
-            status =
-                refuse(ctx, "%s is the output of two items: %s and %s", a->path, name, wf__each_name(&items[b->item]));
-        else
-            status = refuse(ctx, "%s, the output of %s, is an input: %s", a->path, name, b->path);
+        if (a->key[0] == b->key[0] && a->key[1] == b->key[1] && a->output && (!first || a->item < first->item))
+            first = a;
+    }
+    if (first) {
+        const place *other = first + 1;
+        const char *name = wf__each_name(&items[first->item]);
+        status = other->output ? refuse(ctx, "%s is the output of two items: %s and %s", first->path, name,
+                                        wf__each_name(&items[other->item]))
+                               : refuse(ctx, "%s, the output of %s, is an input: %s", first->path, name, other->path);
     }
     wf__free(at);
     return status;
