@@ -53,7 +53,7 @@ static wf_array *adjoint_at(const backward *b, uint32_t i)
 static void add_to(wf_graph *g, wf_array *view, const wf_shape *shape, wf_val grad)
 {
     wf_axes repeated = 0;
-    for (int d = 0; d < shape->rank; ++d)
+    for (int d = 0; view && d < shape->rank; ++d) /* NULL: no memory, and the recording is poisoned */
         repeated |= view->shape.dim[d] != shape->dim[d] ? 1u << d : 0;
     (wf_out)(g, view, (wf_add)(wf_in(g, view), repeated ? (wf_reduce)(WF_JOIN_ADD, grad, repeated) : grad));
 }
