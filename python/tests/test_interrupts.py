@@ -9,8 +9,8 @@ import pytest
 import weft
 
 
-# Turns of a loop that take much longer than a test waits. The interpreter, which runs each of them at many points, looks for
-# signals and tells progress once a block of points, and takes some twenty times as long for one.
+# Turns of a loop that take much longer than a test waits. Signals are looked for, and progress is told, once a block of points,
+# for which the interpreter takes longer.
 MANY = 1 << 16 if weft.info()["llvm_major"] else 1 << 12
 
 

@@ -163,7 +163,8 @@ wf_status wf__each_check(wf_context *ctx, const wf_each_item *items, size_t coun
     }
     wf_status status = known ? WF_OK : wf_error(ctx, WF_ERR_MEMORY, NULL);
     qsort(at, places, sizeof *at, by_key);
-    const place *first = NULL; /* of the items, whatever numbers their files have */
+    /* The clash of the first item is reported. The order of places, that of keys, follows names of folders and numbers of files. */
+    const place *first = NULL;
     for (size_t i = 0; i + 1 < places && known; i++) {
         const place *a = &at[i], *b = &at[i + 1];
         if (a->key[0] == b->key[0] && a->key[1] == b->key[1] && a->output && (!first || a->item < first->item))

@@ -2,7 +2,7 @@
 #ifndef WEFT_PLAN_BOX_H
 #define WEFT_PLAN_BOX_H
 #include "base/base.h"
-#include "weft/types.h"
+#include "weft/dist.h"
 
 /* The indices lo[d] <= i < hi[d] of each axis. The box is empty if lo[d] >= hi[d] along an axis. */
 typedef struct wf__box {
@@ -11,6 +11,12 @@ typedef struct wf__box {
 
 static inline int64_t wf__least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t wf__greatest(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* True if ranks divide the axis: it has several blocks, some of which may be empty. */
+static inline bool wf__dist_cuts(const wf_dist *dist, int axis)
+{
+    return dist->grid[axis] > 1 && dist->shape.dim[axis] > 1;
+}
 
 static inline bool wf__box_is_empty(const wf__box *box, int rank)
 {

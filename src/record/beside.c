@@ -28,11 +28,6 @@ static const wf_array *distributed_of(const search *s, const wf__node *n)
     return a && a->distributed ? a : NULL;
 }
 
-static bool is_cut(const wf_array *a, int axis)
-{
-    return a->distributed->dist.grid[axis] > 1 && a->shape.dim[axis] > 1;
-}
-
 /* Returns the number of axes of a value: in an index space those of the space. */
 static int rank_of(const search *s, wf__ref r)
 {
@@ -72,7 +67,7 @@ static bool asks_ranks(const search *s, const wf_array *a, const wf__node *n)
 {
     bool asks = false;
     for (int k = 0; n->b && k < a->shape.rank; ++k)
-        asks = asks || (is_cut(a, k) && s->fact[wf__tuple_at(s->ir, n->b)[k]].memory);
+        asks = asks || (wf__dist_cuts(&a->distributed->dist, k) && s->fact[wf__tuple_at(s->ir, n->b)[k]].memory);
     return asks;
 }
 
@@ -108,7 +103,7 @@ static bool joins_reduced(const wf_array *a, int rank, wf_axes reduced)
     const wf_dist *dist = a && a->distributed ? &a->distributed->dist : NULL;
     bool joins = false;
     for (int d = 0; dist && d < dist->shape.rank; ++d)
-        joins = joins || (dist->grid[d] > 1 && dist->shape.dim[d] > 1 && rank + d >= dist->shape.rank &&
+        joins = joins || (wf__dist_cuts(dist, d) && rank + d >= dist->shape.rank &&
                           reduced >> (rank - dist->shape.rank + d) & 1);
     return joins;
 }
@@ -135,7 +130,8 @@ static bool joins(search *s, wf__ref reduce)
         any = true;
         divided = divided || (!m->b && joins_reduced(a, rank, n->c));
         for (int k = 0; m->b && k < a->shape.rank; ++k)
-            divided = divided || (is_cut(a, k) && s->fact[wf__tuple_at(ir, m->b)[k]].on & reduced);
+            divided =
+                divided || (wf__dist_cuts(&a->distributed->dist, k) && s->fact[wf__tuple_at(ir, m->b)[k]].on & reduced);
     }
     return divided || (any && moved); /* which axes a view has moved where is not followed */
 }
@@ -282,7 +278,7 @@ wf_array *wf_empty_beside_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, 
         memcpy(&given, of, of->size < sizeof given ? of->size : sizeof given);
     if (!wf__device_known(ctx, "wf_empty_beside", given.device))
         return NULL;
-    /* else nothing is distributed, or the array cannot be made */
+    /* False: nothing is distributed, or the array cannot be made. */
     const bool any =
         atomic_load_explicit(&ctx->distributed, memory_order_relaxed) && shape.rank >= 0 && shape.rank <= WF_MAX_RANK;
     bool found = true;

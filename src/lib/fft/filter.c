@@ -10,6 +10,7 @@ typedef struct filtering {
     double scale;
     const wfl_filter *filter;
     wfl_prepared *fused; /* forward along axis 1, the filter, and back; NULL = one after the other */
+    bool taped;          /* a tape notes the transforms of all axes and the filter, one after the other */
 } filtering;
 
 /* Elements of the whole spectrum for one index along axis 1. */
@@ -62,12 +63,12 @@ static wf_status filter_along(const filtering *f, wf_array *spectrum, int64_t fi
     return status;
 }
 
-/* The parts of the batch from `first` on. On a tape, transforms and filter are noted one by one. */
+/* The parts of the batch from `first` on. */
 static wf_status filter_part(const filtering *f, wf_array *y, wf_array *spectrum, const wf_array *x, int64_t first)
 {
-    const bool taped = wfl_is_taped(y, x);
-    const wf_axes others = taped ? 0 : f->axes & ~WF_AXES(1);
-    wf_status (*const run)(const wfl_whole *, wf_array *, const wf_array *) = taped ? wfl_run_on_tape : wfl_run_whole;
+    const wf_axes others = f->taped ? 0 : f->axes & ~WF_AXES(1);
+    wf_status (*const run)(const wfl_whole *, wf_array *, const wf_array *) =
+        f->taped ? wfl_run_on_tape : wfl_run_whole;
     wfl_plan forward = *f->plan, inverse = forward;
     inverse.inverse = true;
     wfl_whole there = { &forward, WFL_FFT_R2C, others ? others : f->axes, 1 };
@@ -116,9 +117,8 @@ static wf_status filter_batch(const filtering *f, wf_array *y, const wf_array *x
     plan.whole = half;
     half.dim[0] = count;
     wf_array *spectra = wfl_new_beside(x, wfl_complex_dtype(f->plan->part), half);
-    wf_status status = !spectra             ? wfl_array_error(f->plan->ctx)
-                       : wfl_is_taped(y, x) ? WF_OK /* not fused */
-                                            : prepare(&part, spectra);
+    part.taped = wfl_is_taped(y, x);
+    wf_status status = !spectra ? wfl_array_error(f->plan->ctx) : part.taped ? WF_OK : prepare(&part, spectra);
     for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
         int64_t n = i + count < lead ? count : lead - i;
         wf_array *from = wfl_some((wf_array *)x, i, n), *to = wfl_some(y, i, n), *spectrum = wfl_some(spectra, 0, n);

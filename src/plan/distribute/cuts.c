@@ -15,7 +15,7 @@ bool wf__object_cut(const wf__planning *p, uint32_t object, uint8_t cut[WF_MAX_R
     } else if (p->bind[object].dist) {
         const wf_dist *dist = p->bind[object].dist;
         for (int k = 0; k < dist->shape.rank; ++k)
-            cut[k] = dist->grid[k] > 1 && dist->shape.dim[k] > 1 ? (uint8_t)(k + 1) : 0;
+            cut[k] = wf__dist_cuts(dist, k) ? (uint8_t)(k + 1) : 0;
     }
     for (int k = 0; k < WF_MAX_RANK; ++k)
         any = any || cut[k];

@@ -225,9 +225,9 @@ static void choose(gathers *g)
 {
     const wf__ir *ir = &g->stage->recorded;
     for (wf__ref r = 1; r < ir->n; ++r) {
-        bool alone = g->is[r];
-        if (!alone)
+        if (!g->is[r])
             continue;
+        bool alone = true;
         mark_position(ir, r, g->block, g->mark);
         for (wf__ref i = 1; i < ir->n; ++i)
             alone = alone && !(g->mark[i] && g->is[i]);
