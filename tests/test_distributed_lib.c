@@ -93,10 +93,31 @@ static void order(distributed_world *w)
         wf_release(a);
         wf_release(few);
     }
-    wf_array *line = world_filled(w, WF_F64, WF_SHAPE(300), 11);
-    divided(w, wf_array_sort(line, 0, false));
-    divided(w, wf_array_argsort(line, 0, true));
-    wf_release(line);
+}
+
+/* Lines that ranks divide: of a few elements, of equal and special ones, with axes of extent 1. */
+static void order_of_lines(distributed_world *w)
+{
+    static const wf_dtype dtypes[] = { WF_F64, WF_F32, WF_I8, WF_U16, WF_F16, WF_I64, WF_BOOL };
+    static const wf_shape shapes[] = { { .rank = 1, .dim = { 300 } },
+                                       { .rank = 1, .dim = { 5 } },
+                                       { .rank = 3, .dim = { 1, 77, 1 } },
+                                       { .rank = 2, .dim = { 1, 64 } } };
+    for (int k = 0; k < 28; ++k) {
+        const wf_shape shape = shapes[k % 4];
+        const int axis = k % 4 < 2 ? 0 : 1;
+        wf_array *x = world_filled(w, WF_F32, shape, 40 + (uint64_t)k), *a = world_empty(w, dtypes[k % 7], shape);
+        wf_graph *g = wf_begin(w->ctx);
+        wf_val v = wf_mul(wf_in(g, x), k % 3 ? 100 : 3);
+        if (k % 7 < 2)
+            v = wf_select(wf_lt(wf_in(g, x), -0.8), (double)NAN, wf_select(wf_gt(v, 60), -0.0, v));
+        wf_out(g, a, k % 7 == 6 ? wf_gt(v, 0) : k % 7 == 3 ? wf_abs(v) : v);
+        wf_run(g);
+        divided(w, wf_array_sort(a, axis, k % 5 == 1));
+        divided(w, wf_array_argsort(a, axis, k % 5 == 2));
+        wf_release(a);
+        wf_release(x);
+    }
 }
 
 static void quantiles(distributed_world *w)
@@ -109,8 +130,37 @@ static void quantiles(distributed_world *w)
     }
     world_result(w, wf_array_median(a, WF_ALL_AXES | WF_DROP_AXES));
     world_result(w, wf_array_median(none, WF_AXES(1)));
+    world_result(w, wf_array_quantiles(none, (double[]){ 0, 1 }, 2, WF_AXES(1)));
     wf_release(a);
     wf_release(none);
+}
+
+/* Lines of elements that are equal, infinite or NaN; fewer lines than ranks, and more. */
+static void several_quantiles(distributed_world *w)
+{
+    static const double q[] = { 0.25, 0, 1, 0.5, 0.77 };
+    static const wf_dtype dtypes[] = { WF_F32, WF_F64, WF_F16, WF_I8, WF_U16, WF_I32, WF_U64, WF_BOOL };
+    static const wf_axes axes[] = { WF_ALL_AXES, WF_AXES(1, 2), WF_AXES(0, 2) | WF_DROP_AXES,
+                                    WF_AXES(0) | WF_DROP_AXES };
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; ++k) {
+        wf_array *x = world_filled(w, WF_F32, WF_SHAPE(2, 11, 7), 21 + (uint64_t)k);
+        wf_array *a = world_empty(w, dtypes[k], WF_SHAPE(2, 11, 7));
+        wf_graph *g = wf_begin(w->ctx);
+        wf_val v = wf_mul(wf_in(g, x), k % 2 ? 3 : 1e4), z = wf_iota(g, WF_SHAPE(2, 11, 7), 0);
+        if (k < 3) {
+            v = wf_select(wf_gt(wf_in(g, x), 0.7), (double)INFINITY, wf_select(wf_lt(v, -6e3), (double)-INFINITY, v));
+            v = wf_select(wf_and(wf_eq(z, 1), wf_lt(wf_abs(v), 300)), (double)NAN, v);
+        }
+        wf_out(g, a, k == 7 ? wf_gt(v, 0) : k == 4 || k == 6 ? wf_abs(v) : v);
+        wf_run(g);
+        for (size_t i = 0; i < sizeof axes / sizeof *axes; ++i) {
+            world_result(w, wf_array_quantiles(a, q, 5, axes[i]));
+            world_result(w, wf_array_quantile(a, q[i], axes[i]));
+        }
+        world_result(w, wf_array_quantiles(a, q, 0, WF_ALL_AXES));
+        wf_release(a);
+        wf_release(x);
+    }
 }
 
 /* Results without the reduced axes are distributed along the others. */
@@ -308,7 +358,9 @@ static const distributed_case cases[] = {
     { "random numbers", random_numbers },
     { "chirps", chirps },
     { "order", order },
+    { "order of lines", order_of_lines },
     { "quantiles", quantiles },
+    { "several quantiles", several_quantiles },
     { "dropped axes", dropped_axes },
     { "bins", bins },
     { "regions", regions },
@@ -368,8 +420,8 @@ static wf_status refuse(wf_ranks *ranks, void *user)
     wf_array *x = wf_empty_distributed(ctx, WF_F32, ranks, &dist), *line = wf_full(ctx, WF_F32, WF_SHAPE(5), 1);
     wf_array_fill(x, 1);
     wf_clear_error(ctx);
-    wf_array *several = wf_array_quantiles(x, (double[]){ 0.1, 0.9 }, 2, WF_AXES(0));
-    bool right = !several && wf_last_status(ctx) == WF_ERR_ARG && strstr(wf_last_message(ctx), "distributed");
+    wf_array *places = wf_array_where(x);
+    bool right = !places && wf_last_status(ctx) == WF_ERR_ARG && strstr(wf_last_message(ctx), "distributed");
     right = right && wf_array_insert(line, x, (int64_t[]){ 0 }) == WF_ERR_SHAPE;
     if (!right)
         fprintf(stderr, "%s: %s\n", wf_status_name(wf_last_status(ctx)), wf_last_message(ctx));
@@ -391,7 +443,32 @@ static wf_array *fft_of(const wf_array *x) { return wf_fft_r2c(x, WF_AXES(0, 1),
 static wf_array *cosine_of(const wf_array *x) { return wf_dct(x, 2, WF_AXES(0, 1), false, WF_FFT_BACKWARD); }
 static wf_array *spline_of(const wf_array *x) { return wf_spline_filter(x, WF_ALL_AXES, WF_BORDER_MIRROR, 0); }
 static wf_array *sort_of(const wf_array *x) { return wf_array_sort(x, 0, false); }
+/* The order of 20 of the elements, as a line that the ranks divide. */
+static wf_array *line_of(const wf_array *x)
+{
+    wf_context *ctx = wf_array_context(x);
+    wf_dist dist;
+    if (!wf_array_ranks(x))
+        return wf_empty(ctx, WF_F32, WF_SHAPE(20));
+    wf_dist_make(&WF_SHAPE(20), 3, NULL, &dist);
+    return wf_empty_distributed(ctx, WF_F32, wf_array_ranks(x), &dist);
+}
+
+static wf_array *line_order_of(const wf_array *x)
+{
+    wf_array *line = line_of(x);
+    if (!line)
+        return NULL;
+    wf_graph *g = wf_begin(wf_array_context(x), .shape = WF_SHAPE(20));
+    wf_val i = wf_index(g, 0);
+    wf_out(g, line, wf_cast(wf_mod(wf_mul(i, 7), 5), WF_F32));
+    wf_array *order = wf_run(g) == WF_OK ? wf_array_argsort(line, 0, true) : NULL;
+    wf_release(line);
+    return order;
+}
+
 static wf_array *median_of(const wf_array *x) { return wf_array_median(x, WF_AXES(0)); }
+static wf_array *middle_of(const wf_array *x) { return wf_array_median(x, WF_ALL_AXES); }
 static wf_array *bin_of(const wf_array *x) { return wf_bin(x, 2, WF_ALL_AXES); }
 static wf_array *part_of(const wf_array *x)
 {
@@ -534,6 +611,7 @@ static void memory_fails(void **state)
     } functions[] = { { "fft", fft_of, true, 1, 7 },           { "cosine", cosine_of, true, 5, 7 },
                       { "spline", spline_of, true, 2, 7 },     { "sort", sort_of, true, 1, 7 },
                       { "median", median_of, true, 1, 7 },     { "bin", bin_of, true, 1, 3 },
+                      { "all", middle_of, true, 11, 3 },       { "line", line_order_of, false, 7, 2 },
                       { "extract", part_of, true, 1, 3 },      { "argmax", argmax_of, false, 1, 3 },
                       { "gaussian", gaussian_of, true, 1, 2 }, { "convolve", convolution_of, true, 17, 2 },
                       { "whiten", whitened_of, true, 3, 2 },   { "sum", column_sums_of, true, 1, 3 } };

@@ -92,6 +92,7 @@ def computed(a):
     yield "smooth", weft.signal.gaussian_filter(a, 1.5)
     yield "lowpass", weft.signal.image_filter(a, lambda *k: weft.signal.lowpass(weft.hypot(*k), 0.2, 0.05))
     yield "sorted", weft.sort(a, axis=0)
+    yield "quantiles", [weft.percentile(a, (5, 50, 95), axis=axis) for axis in (None, 0, (1, 2))]
     yield "bins", weft.xform.bin(a, 2)
     yield "ufunc", numpy.hypot(a, a + 1)
     yield "beside", a + x + numpy.arange(16, dtype="f4")

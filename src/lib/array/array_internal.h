@@ -46,7 +46,7 @@ bool wfl_axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *
 /* Collective: consumes a distributed array and returns an ordinary one with its elements. */
 wf_array *wfl_collected(wf_array *array);
 static inline bool wfl_on_gpu(const wf_array *array) { return wf_array_device(array) >= WF_GPU(0); }
-/* order.c: true if the elements have an order. False, with an error, for complex numbers, formals and scratch; false
+/* keys.c: true if the elements have an order. False, with an error, for complex numbers, formals and scratch; false
  * for NULL. */
 bool wfl_array_ordered(const wf_array *array, const char *function);
 /* Ends the group of ranks of a distributed array if the context's error is WF_ERR_MEMORY: this rank cannot go on, and the

@@ -5,6 +5,16 @@
  */
 #include "keys.h"
 
+bool wfl_array_ordered(const wf_array *array, const char *function)
+{
+    if (!array || !wfl_array_known(array, function))
+        return false;
+    if (!wfl_is_complex_dtype(wf_array_dtype(array)))
+        return true;
+    wfl_array_fail(wf_array_context(array), WF_ERR_DTYPE, "%s: complex numbers have no order", function);
+    return false;
+}
+
 /* The properties of the dtype are constants of each loop, which so becomes vector code. U: elements as bits; K: keys.
  */
 #define TO_KEYS(U, K, is_signed, infinity)                                                           \

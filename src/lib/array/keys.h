@@ -32,10 +32,20 @@ uint64_t wfl_select64(const uint64_t *key, uint64_t *other, int64_t n, int64_t k
 uint32_t wfl_next32(const uint32_t *key, int64_t n, int64_t k, uint32_t x);
 uint64_t wfl_next64(const uint64_t *key, int64_t n, int64_t k, uint64_t x);
 
+/* sort_rows.c: returns an ordinary array sorted along an axis or, with `indices`, the order as i64. NULL: error. */
+wf_array *wfl_sorted(const wf_array *array, int axis, bool descending, bool indices, const char *function);
 /* sort_long.c: sorts n elements in place with all threads; with `index` leaves them and writes their order to it. Rows
  * of at least WFL_LONG_ROW elements are sorted so. */
 enum { WFL_LONG_ROW = 1 << 18 };
 wf_status wfl_sort_long(wf_context *ctx, wf_dtype dtype, bool descending, void *data, int64_t n, int64_t *index);
+/* select_ranks.c: finds the keys of n elements in each line of a distributed array: those at the places rank[i] in ascending
+ * order, low[i, line], and those after them, high[i, line], where between[i] > 0; the largest key in lines with a NaN. The
+ * array has elements. Collective: ranks fail together. */
+wf_status wfl_select_ranks(const wf_array *array, wf_axes axes, int64_t n, const int64_t *rank, const double *between,
+                           uint64_t *low, uint64_t *high, const char *function);
+/* sort_ranks.c: sorts a distributed array with one line, whose other axes have extent 1, into y or, with `indices`, writes the
+ * order as i64. y is distributed as x is. Collective: ranks fail together. */
+wf_status wfl_sort_ranks(wf_array *y, const wf_array *x, bool descending, bool indices, const char *function);
 /* sort_gpu.c: consumes keys [rows, n] of `bits` bits, in C order in a GPU's memory. Returns them stably sorted along
  * the rows or, with `indices`, their order as u32 or i64. NULL: error. */
 wf_array *wfl_sort_gpu(wf_array *keys, int bits, bool indices);

@@ -1,6 +1,6 @@
 /* quantile.c - medians and quantiles along axes. A quantile lies between two elements, which are found as keys
- * (keys.h): by selection in rows of the processor's memory, by sorting rows of a GPU's. A recording interpolates
- * between them. On a tape rows are sorted by wf_array_sort, which has a derivative.
+ * (keys.h): by selection in rows of the processor's memory, by sorting rows of a GPU's, by counting in lines that ranks
+ * divide. A recording interpolates between them. On a tape rows are sorted by wf_array_sort, which has a derivative.
  */
 #include "keys.h"
 #include "../floats.h"
@@ -105,18 +105,25 @@ static wf_val interpolated(const selection *s, wf_graph *g, wf_val low, wf_val h
     return between_elements(s, g, x, wf_cast(wfl_element_of(high, s->dtype, false), WF_F64));
 }
 
+/* Makes the two arrays [n, rows] of keys, which the caller releases. */
+static bool begin_keys(selection *s, int64_t rows, wf_array *keys[2])
+{
+    void *data[2] = { NULL };
+    for (int k = 0; k < 2; ++k) {
+        keys[k] = wf_empty(s->ctx, wfl_key_dtype(s->dtype), WF_SHAPE(s->n, rows), .device = WF_CPU);
+        if (keys[k] && wf_map(keys[k], &data[k], NULL) != WF_OK)
+            data[k] = NULL;
+    }
+    s->low = data[0];
+    s->high = data[1];
+    return s->low && s->high;
+}
+
 /* Records the quantiles of rows in the processor's memory. */
 static bool record_selected(selection *s, const wfl_rows *rows, wf_graph *g, wf_val *value)
 {
     wf_array *keys[2];
-    void *data[2] = { NULL };
-    bool ok = true;
-    for (int k = 0; k < 2; ++k) {
-        keys[k] = wf_empty(s->ctx, wfl_key_dtype(s->dtype), WF_SHAPE(s->n, rows->rows), .device = WF_CPU);
-        ok = ok && keys[k] && wf_map(keys[k], &data[k], NULL) == WF_OK;
-    }
-    s->low = data[0];
-    s->high = data[1];
+    bool ok = begin_keys(s, rows->rows, keys);
     ok = ok && wfl_rows_each(rows, (size_t)rows->length * (s->wide ? 16 : 8), select_row, s) == WF_OK;
     if (ok)
         *value = interpolated(s, g, wf_in(g, keys[0]), wf_in(g, keys[1]));
@@ -245,30 +252,149 @@ static wf_status find_quantiles(selection *s, const wf_array *array, wf_axes axe
 }
 
 /* ---- distributed arrays ---- */
-static wf_status find_block(const wfl_lines *l, wf_array *y, wf_array *x, int first, int count)
+static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bool one, wf_axes axes,
+                           const char *function);
+
+static bool is_divided(const wf_dist *dist, wf_axes axes)
 {
-    const double *q = l->user;
-    (void)first;
-    (void)count;
-    return wfl_lines_put(l, y, wf_array_quantile(x, *q, l->axes[0]));
+    bool divided = false;
+    for (int d = 0; d < dist->shape.rank; ++d)
+        divided = divided || (axes >> d & 1 && dist->grid[d] > 1);
+    return divided;
 }
 
-/* Returns quantiles of lines: an array that is distributed, too, or one that each rank has if ranks divide one of the axes. */
-static wf_array *distributed_quantile(const wf_array *array, double q, wf_axes axes, bool drop, const char *function)
+/* Finds the keys of lines that ranks divide, into arrays [n, rows] that each rank has. */
+static wf_status count_keys(selection *s, const wf_array *array, wf_axes axes, int64_t rows, const char *function)
 {
-    const wf_dist *dist = wf_array_dist(array);
-    const wfl_lines l = { wf_array_context(array), function, 1, { axes }, find_block, NULL, &q };
-    wf_shape shape = wf_array_shape(array);
-    bool divided = false;
-    for (int d = 0; d < shape.rank; ++d)
-        if (axes >> d & 1) {
-            divided = divided || dist->grid[d] > 1;
-            shape.dim[d] = 1;
+    const size_t n = (size_t)(s->n * rows);
+    uint64_t *low = NULL, *high = NULL;
+    void *data = NULL;
+    wf_array *both = wfl_array_scratch(s->ctx, s->n * rows, 2 * sizeof *low, &data);
+    wf_status status = wfl_ranks_agree(s->ctx, function, array, both ? WF_OK : wfl_array_error(s->ctx));
+    if (status == WF_OK) {
+        low = data;
+        high = low + n;
+        status = wfl_select_ranks(array, axes, s->n, s->rank, s->between, low, high, function);
+    }
+    for (size_t i = 0; status == WF_OK && i < n; ++i) {
+        store_key(s, s->low, (int64_t)i, low[i]);
+        store_key(s, s->high, (int64_t)i, high[i]);
+    }
+    wf_release(both);
+    return status;
+}
+
+/* Computes quantiles of lines that ranks divide into `out`, which each rank has. Ranks fail together. */
+static wf_status find_counted(const wf_array *array, wf_axes axes, const double *q, int64_t n, wf_array *out,
+                              const char *function)
+{
+    selection of_array = { .ctx = wf_array_context(array), .dtype = wf_array_dtype(array), .n = n }, *s = &of_array;
+    const wf_shape shape = wf_array_shape(array);
+    if (!wf_array_count(array) || !n)
+        return wf_array_fill(out, (double)NAN);
+    s->device = WF_CPU;
+    s->wide = wfl_key_is_wide(s->dtype);
+    const int64_t length = wfl_axes_count(&shape, axes), rows = wfl_axes_count(&shape, ~axes);
+    wf_array *keys[2] = { NULL }, *to = wf_view_reshape(out, WF_SHAPE(s->n, rows));
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    bool ok = begin_keys(s, rows, keys) && to && place_quantiles(s, q, length);
+    wfl_floats_end(&floats);
+    wf_status status = wfl_ranks_agree(s->ctx, function, array, ok ? WF_OK : wfl_array_error(s->ctx));
+    if (status == WF_OK)
+        status = count_keys(s, array, axes, rows, function);
+    if (status == WF_OK) {
+        wf_graph *g = wfl_begin(s->ctx, NULL, .flags_off = WF_FLAG_FAST_MATH);
+        wf_out(g, to, interpolated(s, g, wf_in(g, keys[0]), wf_in(g, keys[1])));
+        status = wfl_ranks_agree(s->ctx, function, array, wf_run(g));
+    }
+    wf_array *all[] = { keys[0], keys[1], to, s->at, s->part };
+    for (int i = 0; i < 5; ++i)
+        wf_release(all[i]);
+    return status;
+}
+
+/* Writes the quantiles of a rank's lines, which are whole, into its block of the result. */
+static wf_status find_block(wf_array *out, wf_array *lines, const double *q, int64_t n, bool one, wf_axes axes,
+                            const char *function)
+{
+    wf_array *x = wf_array_block(lines), *y = wf_array_block(out), *part = NULL;
+    wf_status status = x && y ? WF_OK : wfl_array_error(wf_array_context(out));
+    if (status == WF_OK && wf_array_count(y)) {
+        part = quantiles(x, q, n, one, axes, function);
+        status = part ? wf_array_assign(y, part) : wfl_array_error(wf_array_context(out));
+    }
+    wf_release(part);
+    wf_status ended = wf_array_block_end(out, y);
+    status = status == WF_OK ? ended : status;
+    ended = wf_array_block_end(lines, x);
+    return wfl_ranks_agree(wf_array_context(out), function, out, status == WF_OK ? ended : status);
+}
+
+/* Returns the array cut such that each rank has whole lines. */
+static wf_array *whole_lines(const wf_array *array, wf_axes axes)
+{
+    const wf_dist *from = wf_array_dist(array);
+    wf_dist_options o = { .size = sizeof o };
+    wf_dist dist;
+    for (int d = 0; d < from->shape.rank; ++d)
+        o.grid[d] = axes >> d & 1;
+    wf_dist_make(&from->shape, from->ranks, &o, &dist);
+    wf_array *lines =
+        wf_empty_distributed(wf_array_context(array), wf_array_dtype(array), wf_array_ranks(array), &dist);
+    if (!lines || wf_array_redistribute(lines, array) == WF_OK)
+        return lines;
+    wf_release(lines);
+    return NULL;
+}
+
+/* Returns an array for quantiles of whole lines, cut as these are. axes: with WF_DROP_AXES. */
+static wf_array *new_result(const wf_array *lines, const wf_shape *result, bool one, wf_axes axes)
+{
+    const wf_dist *from = wf_array_dist(lines);
+    wf_dist dist = { .shape = *result, .ranks = from->ranks };
+    int n = one ? 0 : 1;
+    for (int d = 0; d < WF_MAX_RANK; ++d) {
+        dist.grid[d] = 1;
+        dist.unit[d] = 1;
+    }
+    for (int d = 0; d < from->shape.rank; ++d)
+        if (!(axes & WF_DROP_AXES) || !(axes >> d & 1)) {
+            dist.grid[n] = from->grid[d];
+            dist.unit[n++] = from->unit[d];
         }
-    wf_array *out = wfl_lines_new(&l, wfl_mean_dtype(wf_array_dtype(array)), &shape, array);
-    if (out && divided)
-        out = wfl_collected(out);
-    return out && drop ? wfl_without_axes(out, axes) : out;
+    return wf_empty_distributed(wf_array_context(lines), wfl_mean_dtype(wf_array_dtype(lines)), wf_array_ranks(lines),
+                                &dist);
+}
+
+/* Returns quantiles of lines, whose shape is `result`: an array that is distributed, too, or one that each rank has if ranks
+ * divide one of the axes. Where there are fewer lines than ranks, no rank gets a whole line. axes: with WF_DROP_AXES. */
+static wf_array *distributed_quantiles(const wf_array *array, const double *q, int64_t n, bool one, wf_axes axes,
+                                       const wf_shape *result, const char *function)
+{
+    wf_context *ctx = wf_array_context(array);
+    const wf_dist *dist = wf_array_dist(array);
+    const bool divided = is_divided(dist, axes);
+    const bool few = wfl_axes_count(&dist->shape, ~axes) < dist->ranks;
+    if (!wfl_distributed_together(ctx, function, array, array))
+        return NULL;
+    wf_array *out = NULL, *lines = NULL;
+    wf_status status;
+    if (divided && (few || !wf_array_count(array))) {
+        out = wfl_array_beside(array, wfl_mean_dtype(wf_array_dtype(array)), result);
+        status = out ? find_counted(array, axes & ~WF_DROP_AXES, q, n, out, function) : WF_ERR_MEMORY;
+    } else {
+        lines = divided ? whole_lines(array, axes) : wf_retain(array);
+        out = lines ? new_result(lines, result, one, axes) : NULL;
+        status = out ? find_block(out, lines, q, n, one, axes, function) : wfl_array_error(ctx);
+        if (status == WF_OK && (divided || (axes & WF_DROP_AXES && !is_divided(wf_array_dist(out), WF_ALL_AXES))))
+            out = wfl_collected(out);
+    }
+    wf_release(lines);
+    if (status == WF_OK)
+        return out;
+    wf_release(out);
+    return NULL;
 }
 
 /* ---- functions ---- */
@@ -300,8 +426,8 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: quantiles are from 0 to 1", function);
         return NULL;
     }
-    if (wf_array_dist(array) && one)
-        return distributed_quantile(array, *q, axes, drop, function);
+    if (wf_array_dist(array))
+        return distributed_quantiles(array, q, n, one, axes | (drop ? WF_DROP_AXES : 0), &result, function);
     selection s = { .ctx = ctx, .device = wf_array_device(array), .dtype = wf_array_dtype(array), .n = n };
     s.wide = wfl_key_is_wide(s.dtype);
     wf_array *out = wfl_array_beside(array, wfl_mean_dtype(s.dtype), &result);
