@@ -24,7 +24,7 @@ WF_API wf_array *wf_fft_c2c(const wf_array *x, wf_axes axes, bool inverse, wf_ff
 /* The forward transform of real elements, without the half that follows by symmetry:
  * the last of the axes has extent n/2 + 1 in the result. */
 WF_API wf_array *wf_fft_r2c(const wf_array *x, wf_axes axes, wf_fft_norm norm);
-/* The inverse of wf_fft_r2c: real, of extent `last` along the last of the axes (-1: 2 (n - 1)).
+/* The inverse of wf_fft_r2c: real, of extent `last` along the last of the axes (-1: 2 (n - 1)). x may be real, too.
  * Elements that symmetry makes real count with their real part along the last axis.
  * Errors: WF_ERR_SHAPE: x's extent there is not last/2 + 1. */
 WF_API wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_fft_norm norm);

@@ -95,6 +95,8 @@ static bool typed_number(PyObject *array, wf_graph *g, operand *o)
         o->val = wf_const_complex(g, dtype, PyComplex_RealAsDouble(element), PyComplex_ImagAsDouble(element));
     else if (wf_dtype_kind(dtype) == WF_KIND_FLOAT)
         o->val = wf_const(g, dtype, PyFloat_AsDouble(element));
+    else if (dtype == WF_BOOL)
+        o->val = wf_const(g, dtype, element == Py_True);
     else if (wf_dtype_kind(dtype) == WF_KIND_UNSIGNED)
         o->val = wf_const_i64(g, dtype, (int64_t)PyLong_AsUnsignedLongLong(element));
     else

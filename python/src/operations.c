@@ -289,6 +289,17 @@ UNARY(negative, OP_neg)
 UNARY(absolute, OP_abs)
 UNARY(invert, OP_not)
 static PyObject *nb_positive(PyObject *a) { return Py_NewRef(a); }
+static PyObject *nb_divmod(PyObject *a, PyObject *b)
+{
+    PyObject *quotient = binary(OP_floor_divide, a, b);
+    if (!quotient || quotient == Py_NotImplemented)
+        return quotient;
+    PyObject *rest = binary(OP_remainder, a, b);
+    PyObject *both = rest ? PyTuple_Pack(2, quotient, rest) : NULL;
+    Py_DECREF(quotient);
+    Py_XDECREF(rest);
+    return both;
+}
 static PyObject *nb_power(PyObject *a, PyObject *b, PyObject *modulus)
 {
     if (modulus != Py_None)
@@ -329,6 +340,7 @@ static const PyType_Slot operator_slots[] = {
     SLOT(true_divide),
     SLOT(floor_divide),
     SLOT(remainder),
+    SLOT(divmod),
     SLOT(power),
     SLOT(and),
     SLOT(or),

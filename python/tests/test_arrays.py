@@ -147,6 +147,20 @@ def test_operators_are_those_of_numpy(name, operator):
         got = getattr(weft.asarray(a), operator)(weft.asarray(right) if right is b else right)
         assert numpy.allclose(numpy.asarray(got), expected, rtol=1e-6), (got, expected)
         assert numpy.asarray(got).dtype.kind == expected.dtype.kind
+        for part, whole in zip(divmod(weft.asarray(a), right), divmod(a, right)):
+            assert numpy.allclose(numpy.asarray(part), whole, rtol=1e-6)
+
+
+def test_bools_of_numpy_are_operands():
+    a = numpy.arange(3.0)
+    x = weft.asarray(a)
+    for one in (numpy.bool_(True), numpy.bool_(False), numpy.array(True), numpy.array(False)):
+        assert (x * one).tolist() == (a * one).tolist() and (x + one).dtype == weft.f64
+        assert weft.where(one, x, -x).tolist() == numpy.where(one, a, -a).tolist()
+        assert weft.where(one, 1, 2).item() == numpy.where(one, 1, 2)
+        assert ((x > 1) & one).tolist() == ((a > 1) & one).tolist()
+        assert weft.logical_not(one).item() == (not one)
+        assert weft.ewise(lambda v: v + one, x).tolist() == (a + one).tolist()
 
 
 def test_operators_with_numpy_on_the_left():

@@ -142,6 +142,12 @@ def test_shapes():
         close(weft.roll(x, 2, axis), numpy.roll(a, 2, axis))
         close(weft.flip(x, axis), numpy.flip(a, axis))
         close(weft.repeat(x, 3, axis), numpy.repeat(a, 3, axis))
+    for shift, axis in (((1, -2), (0, 2)), ((1, -5), (-1, 0)), (2, (0, -1)), ((1, 2), 2), ((1, 4), None), ((), ())):
+        close(weft.roll(x, shift, axis), numpy.roll(a, shift, axis))
+    with pytest.raises(ValueError):
+        weft.roll(x, (1, 2, 3), (0, 1))
+    for axis in ((0, 2), (-1, 0), [1, 4]):
+        close(weft.expand_dims(x, axis), numpy.expand_dims(a, axis))
     for axis in (0, 1, 3, -1):
         close(weft.stack([x, x + 1], axis), numpy.stack([a, a + 1], axis))
         close(weft.expand_dims(x, axis), numpy.expand_dims(a, axis))
@@ -149,7 +155,8 @@ def test_shapes():
     close(weft.squeeze(x, 1), a[:, 0])
     with pytest.raises(ValueError):
         weft.squeeze(x, 0)
-    close(weft.moveaxis(x, 0, -1), numpy.moveaxis(a, 0, -1))
+    for source, destination in ((0, -1), ((0, 1), (-1, 0)), ([2, 0], [1, 0]), ((), ())):
+        close(weft.moveaxis(x, source, destination), numpy.moveaxis(a, source, destination))
     close(weft.swapaxes(x, 0, 2), numpy.swapaxes(a, 0, 2))
     close(weft.transpose(x, (2, 0, 1)), a.transpose(2, 0, 1))
     close(weft.permute(x, (2, 0, 1)), a.transpose(2, 0, 1))
@@ -287,6 +294,9 @@ def test_transforms(dtype, norm):
         close(weft.fft.irfftn(half, norm=norm), numpy.fft.irfftn(half, axes=(0, 1, 2), norm=norm), *tolerance)
         close(weft.fft.irfft(half, 7, norm=norm), numpy.fft.irfft(half, 7, norm=norm), *tolerance)
         close(weft.fft.irfft2(half, norm=norm), numpy.fft.irfft2(half, norm=norm), *tolerance)
+        power = abs(half) ** 2  # a spectrum that is real
+        close(weft.fft.irfft(power, norm=norm), numpy.fft.irfft(power, norm=norm), *tolerance)
+        assert weft.fft.irfftn(power.astype(dtype), norm=norm).dtype == dtype
 
 
 def test_transforms_of_scipy():

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 from . import _weft
 from ._arrays import clip, operand
@@ -129,10 +130,12 @@ def squeeze(array: ArrayLike, axis: Axes = None) -> Array:
     return array[tuple(0 if d in drop else slice(None) for d in range(array.ndim))]
 
 
-def expand_dims(array: ArrayLike, axis: SupportsIndex) -> Array:
-    """A view with one more axis, of extent 1."""
+def expand_dims(array: ArrayLike, axis: SupportsIndex | Sequence[SupportsIndex]) -> Array:
+    """A view with more axes, of extent 1, at these places of the result."""
     array = operand(array)
-    return array[(slice(None),) * axis_of(axis, array.ndim + 1) + (None,)]
+    rank = array.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
+    made = axes_of(axis, rank)
+    return array[tuple(None if d in made else slice(None) for d in range(rank))]
 
 
 def transpose(array: ArrayLike, axes: Sequence[int] | None = None) -> Array:
@@ -143,12 +146,16 @@ def transpose(array: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 permute_dims = transpose
 
 
-def moveaxis(array: ArrayLike, source: SupportsIndex, destination: SupportsIndex) -> Array:
-    """A view with an axis at another place."""
+def moveaxis(array: ArrayLike, source: Axes, destination: Axes) -> Array:
+    """A view with axes moved to other places; the other axes keep their order."""
     array = operand(array)
-    order = list(range(array.ndim))
-    order.insert(axis_of(destination, array.ndim), order.pop(axis_of(source, array.ndim)))
-    return array.transpose(order)
+    moved, places = axes_of(source, array.ndim), axes_of(destination, array.ndim)
+    if len(moved) != len(places):
+        raise ValueError("moveaxis: as many places as axes")
+    order = [axis for axis in range(array.ndim) if axis not in moved]
+    for place, axis in sorted(zip(places, moved)):
+        order.insert(place, axis)
+    return array.transpose(order) if order else array
 
 
 def swapaxes(array: ArrayLike, axis1: SupportsIndex, axis2: SupportsIndex) -> Array:
@@ -167,16 +174,28 @@ def flip(array: ArrayLike, axis: Axes = None) -> Array:
     return array[tuple(slice(None, None, -1) if d in flipped else slice(None) for d in range(array.ndim))]
 
 
-def roll(array: ArrayLike, shift: int, axis: SupportsIndex | None = None) -> Array:
-    """The elements moved along an axis; those that leave at the end come in at the begin. None: in C order."""
+def _roll(array: Array, shift: SupportsIndex, axis: SupportsIndex) -> Array:
+    axis = axis_of(axis, array.ndim)
+    n = array.shape[axis]
+    at = n - operator.index(shift) % n if n else 0
+    before = (slice(None),) * axis
+    return concatenate([array[before + (slice(at, None),)], array[before + (slice(0, at),)]], axis)
+
+
+def roll(array: ArrayLike, shift: SupportsIndex | Sequence[SupportsIndex], axis: Axes = None) -> Array:
+    """The elements moved along axes; those that leave at one end come in at the other. None: in C order. A shift for
+    each axis, or one for all."""
     array = asarray(array)
     if axis is None:
         return roll(ravel(array), shift, 0).reshape(array.shape)
-    axis = axis_of(axis, array.ndim)
-    n = array.shape[axis]
-    at = n - shift % n if n else 0
-    before = (slice(None),) * axis
-    return concatenate([array[before + (slice(at, None),)], array[before + (slice(0, at),)]], axis)
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
+    many = max(len(axes), len(shifts))
+    if len(axes) not in (1, many) or len(shifts) not in (1, many):
+        raise ValueError(f"roll: {len(shifts)} shifts of {len(axes)} axes")
+    for s, a in zip(shifts * (many // max(len(shifts), 1)), axes * (many // max(len(axes), 1))):
+        array = _roll(array, s, a)
+    return array
 
 
 def tile(array: ArrayLike, times: int | Sequence[int]) -> Array:

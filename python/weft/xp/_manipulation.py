@@ -4,7 +4,7 @@ import operator
 import weft
 
 from .. import _weft
-from .._shapes import axes_of, axis_of, broadcast_shapes
+from .._shapes import axis_of, broadcast_shapes
 from .._weft import Array
 from . import _dtypes
 from ._common import check
@@ -63,13 +63,7 @@ def permute_dims(x, /, axes):
 
 def moveaxis(x, source, destination, /):
     """A view with axes moved to other places; the others keep their order."""
-    source, destination = axes_of(source, check("moveaxis", x).ndim), axes_of(destination, x.ndim)
-    if len(source) != len(destination):
-        raise ValueError("moveaxis: as many places as axes")
-    order = [i for i in range(x.ndim) if i not in source]
-    for to, axis in sorted(zip(destination, source)):
-        order.insert(to, axis)
-    return permute_dims(x, order)
+    return weft.moveaxis(check("moveaxis", x), source, destination)
 
 
 def reshape(x, /, shape, *, copy=None):
@@ -93,13 +87,9 @@ def unstack(x, /, *, axis=0):
 def roll(x, /, shift, *, axis=None):
     """The elements moved along axes; those that leave at one end come in at the other."""
     check("roll", x)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
-    if len(axes) != len(shifts):
+    if isinstance(shift, (tuple, list)) and len(shift) != (len(axis) if isinstance(axis, (tuple, list)) else 1):
         raise ValueError("roll: as many shifts as axes")
-    for a, s in zip(axes, shifts):
-        x = weft.roll(x, operator.index(s), a)
-    return x
+    return weft.roll(x, shift, axis)
 
 
 def tile(x, repetitions, /):

@@ -15,12 +15,6 @@ def _norm(name, norm):
     return norm
 
 
-def _spectrum(x):
-    """An array as complex numbers."""
-    return x if x.dtype.kind == "c" else x.astype(_dtypes.complex64 if x.dtype == _dtypes.float32 else
-                                                  _dtypes.complex128)
-
-
 def _along(name, x, n, axis, norm, kinds):
     axis = axis_of(axis, check(f"fft.{name}", x, kinds).ndim)
     return None if n is None else (n,), (axis,), _norm(name, norm)
@@ -61,7 +55,7 @@ def rfft(x, /, *, n=None, axis=-1, norm="backward"):
 def irfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of rfft: n real elements, an even number if it is not given."""
     s, axes, norm = _along("irfft", x, n, axis, norm, "fc")
-    return weft.fft.irfftn(_spectrum(x), s, axes, norm)
+    return weft.fft.irfftn(x, s, axes, norm)
 
 
 def rfftn(x, /, *, s=None, axes=None, norm="backward"):
@@ -72,13 +66,13 @@ def rfftn(x, /, *, s=None, axes=None, norm="backward"):
 def irfftn(x, /, *, s=None, axes=None, norm="backward"):
     """The inverse of rfftn."""
     s, axes, norm = _over("irfftn", x, s, axes, norm, "fc")
-    return weft.fft.irfftn(_spectrum(x), s, axes, norm)
+    return weft.fft.irfftn(x, s, axes, norm)
 
 
 def hfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The transform of elements with Hermitian symmetry, of which half are given: n real elements."""
     s, axes, norm = _along("hfft", x, n, axis, norm, "fc")
-    return weft.fft.irfftn(weft.conj(_spectrum(x)), s, axes, _SWAPPED[norm])
+    return weft.fft.irfftn(weft.conj(x), s, axes, _SWAPPED[norm])
 
 
 def ihfft(x, /, *, n=None, axis=-1, norm="backward"):

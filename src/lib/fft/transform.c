@@ -141,8 +141,10 @@ wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_fft_norm 
     if (!x || !wfl_checked(&p, x, &axes, "the spectrum"))
         return NULL;
     if (!wfl_is_complex_dtype(wf_array_dtype(x))) {
-        wfl_array_fail(p.ctx, WF_ERR_DTYPE, "wf_fft_c2r: the spectrum is real");
-        return NULL;
+        wf_array *spectrum = wf_array_cast(x, wfl_spectrum_dtype(wf_array_dtype(x)));
+        wf_array *y = spectrum ? wf_fft_c2r(spectrum, last, axes, norm) : NULL;
+        wf_release(spectrum);
+        return y;
     }
     int axis = wfl_last_of(axes);
     int64_t half = shape.dim[axis];
