@@ -248,13 +248,13 @@ static void test_geometry(void **state)
     check("rotate(a, pi)", want);
     for (int i = 0; i < N; i++) /* x goes to y; columns 1 to 7 come from inside */
         want[i] = i % W >= 1 && i % W <= 7 ? av[(3 - (i % W - 4)) * W + 4 + (i / W - 3)] : 0;
-    check("rotate(a, pi/2) * (abs(x - 4) <= 3)", want);
+    check("rotate(a, pi/2)", want);
     for (int i = 0; i < N; i++)
         want[i] = i / W >= 2 && i % W + 3 < W ? av[(i / W - 2) * W + i % W + 3] : 0;
-    check("shift(a, 2, -3) * (y >= 2 && x < 6)", want); /* splines overshoot outside */
+    check("shift(a, 2, -3)", want); /* no spline, which would overshoot outside */
     for (int i = 0; i < N; i++)
         want[i] = i % W >= 1 ? av[i - 1] : 0;
-    check("shift(a, 1) * (x >= 1)", want);
+    check("shift(a, 1)", want);
     for (int i = 0; i < 6; i++) {
         want[i] = 0;
         for (int j = 0; j < 9; j++)

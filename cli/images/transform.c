@@ -10,7 +10,8 @@ const char help_transform[] =
     "  weft transform vol.map --rotate 30,45,60 --order relion -o view.map\n"
     "  weft transform vol.map --scale 1.05 --interpolation lanczos8 -o scaled.map\n"
     "  weft transform image.mrc --shape 512,512 -o cropped.mrc        cropped or padded about the centre\n\n"
-    "Scales, then rotates about the centre, then shifts, in one interpolation.\n\n"
+    "Scales, then rotates about the centre, then shifts, in one interpolation. Crops, pads, whole shifts and turns by\n"
+    "right angles copy pixels.\n\n"
     "  --rotate A             of images: the angle in degrees\n"
     "  --rotate A,B,C         of volumes: angles in degrees, in the order of --order\n"
     "  --order ORDER          zyz (the default), zxz, xyz, ... of axes that turn with the volume; relion (rot, tilt,\n"
@@ -32,6 +33,9 @@ typedef struct transform {
     double scale;
     wf_interp how;
 } transform;
+
+/* The number, or the whole number that only the rounding of sines and cosines keeps it from being. */
+static double unrounded(double v) { return fabs(v - round(v)) < 1e-15 ? round(v) : v; }
 
 /* Sets m to the rotation of positions (z, y, x) or (y, x). */
 static int read_rotation(const job *j, const transform *t, int rank, double *m)
@@ -64,21 +68,29 @@ static int find_inverse(const job *j, const transform *t, const image *in, doubl
         double *row = inverse + d * (n + 1);
         row[n] = center[d];
         for (int e = 0; e < n; e++) {
-            row[e] = m[e * n + d] / t->scale;
+            row[e] = unrounded(m[e * n + d]) / t->scale;
             row[n] -= row[e] * to[e];
         }
     }
     return EXIT_OK;
 }
 
+/* Where all positions are those of pixels, the pixels are copied, which every interpolation comes to inside of the image.
+ * A spline would mix what lies outside with the first pixels inside. */
 static int transform_image(job *j, const transform *t, const image *in)
 {
     double inverse[12];
+    wf_interp how = t->how;
+    bool whole = true;
     int result = find_inverse(j, t, in, inverse);
     if (result != EXIT_OK)
         return result;
+    for (int i = 0; i < in->rank * (in->rank + 1); i++)
+        whole = whole && inverse[i] == floor(inverse[i]);
+    if (whole)
+        how.interpolation = WF_INTERPOLATE_NEAREST;
     wf_array *matrix = array_of(j->ctx, WF_F64, WF_SHAPE(in->rank, in->rank + 1), inverse);
-    wf_array *out = matrix ? wf_transform(in->data, t->shape, matrix, &t->how) : NULL;
+    wf_array *out = matrix ? wf_transform(in->data, t->shape, matrix, &how) : NULL;
     wf_release(matrix);
     return job_save(j, out, in);
 }

@@ -266,22 +266,29 @@ static wf_array *call_convolve(const library_call *c)
 
 /* ---- geometry ---- */
 
+/* The number, or the whole number that only the rounding of a sine or cosine keeps it from being. */
+static double unrounded(double v) { return fabs(v - round(v)) < 1e-15 ? round(v) : v; }
+
 /* Returns the first array moved: positions relative to the centers of the last d axes are multiplied by `to_source`
- * [d][d] after `shift` was subtracted. */
+ * [d][d] after `shift` was subtracted. Where all positions are those of elements, the elements are copied: a spline
+ * would differ from 0 at the first place outside. */
 static wf_array *moved(const library_call *c, int d, const double *to_source, const double *shift)
 {
     double inverse[12];
     wf_shape shape = wf_array_shape(c->array[0]);
+    bool whole_steps = true;
     for (int i = 0; i < d; i++) {
         double *row = inverse + i * (d + 1);
         row[d] = (double)(shape.dim[shape.rank - d + i] / 2);
         for (int e = 0; e < d; e++) {
-            row[e] = to_source[i * d + e];
+            row[e] = unrounded(to_source[i * d + e]);
             row[d] -= row[e] * ((double)(shape.dim[shape.rank - d + e] / 2) + shift[e]);
+            whole_steps = whole_steps && row[e] == floor(row[e]);
         }
+        whole_steps = whole_steps && row[d] == floor(row[d]);
     }
     wf_array *matrix = wf_empty(c->ctx, WF_F64, WF_SHAPE(d, d + 1)), *out = NULL;
-    wf_interp how = { .interpolation = WF_INTERPOLATE_BSPLINE };
+    wf_interp how = { .interpolation = whole_steps ? WF_INTERPOLATE_NEAREST : WF_INTERPOLATE_BSPLINE };
     if (matrix && wf_upload(matrix, inverse, (size_t)(d * (d + 1)) * sizeof *inverse) == WF_OK)
         out = wf_transform(c->array[0], WF_SCALAR, matrix, &how);
     wf_release(matrix);

@@ -78,12 +78,20 @@ prints 0 calc 'i32(max(abs(b - a[y - 3, x + 2; periodic])))' a=odd.mrc b=moved.m
 "$WEFT" transform odd.mrc --shape 20,41 --interpolation nearest --border -5 -o cropped.mrc
 prints 0 calc 'i32(max(abs(b - a[y + 6, x - 4; -5.0])))' --shape 20,41 a=odd.mrc b=cropped.mrc
 pixel_is '1.5 1.5 1.5' cropped.mrc
+"$WEFT" transform odd.mrc --rotate -90 --shift 3,-2 -o turned.mrc # with splines, which would differ from 0 beside the edge
+prints 0 calc 'i32(1000*max(abs(b - a[x + 2, 35 - y])))' a=odd.mrc b=turned.mrc
+"$WEFT" transform odd.mrc --shape 40,41 -o padded.mrc
+prints 0 calc 'i32(1000*max(abs(b - a[y - 4, x - 4])))' --shape 40,41 a=odd.mrc b=padded.mrc
 calc "exp(-((x-32)**2 + (y-24)**2)/50.)" --shape 48,64 -o spot.npy
 "$WEFT" transform spot.npy --scale 2 --center 24,32 -o wide.npy
 below 2e-3 calc "max(abs(a - exp(-((x-32)**2 + (y-24)**2)/200.)))" a=wide.npy
 calc "exp(-((x-16)**2 + (y-20)**2 + (z-16)**2)/20.)" --shape 32,32,32 -o ball.npy
 "$WEFT" transform ball.npy --rotate 90,0,0 --order zyz -o ball2.npy
 below 2e-3 calc "max(abs(a - exp(-((x-12)**2 + (y-16)**2 + (z-16)**2)/20.)))" a=ball2.npy
+calc '(x*7 + y*13 + z*11 + x*y*z) % 17 * 1.0' --shape 9,9,9 -o rough.npy
+"$WEFT" transform rough.npy --rotate 90,90,-90 --shape 11,11,11 -o turned.npy
+"$WEFT" transform rough.npy --rotate 90,90,-90 --shape 11,11,11 --interpolation nearest -o nearest.npy
+prints 0 calc 'i32(1000*max(abs(a - b)))' a=turned.npy b=nearest.npy
 refuses 2 'give three angles' "$WEFT" transform ball.npy --rotate 90 -o out.npy
 refuses 2 'give one angle' "$WEFT" transform spot.npy --rotate 90,0,0 -o out.npy
 refuses 2 'no such\|zyz, zxz' "$WEFT" transform ball.npy --rotate 1,2,3 --order zyy -o out.npy
