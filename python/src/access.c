@@ -23,7 +23,7 @@ static wf_array *array_argument(PyObject *object, bool writes, PyObject **owner)
     return array;
 }
 
-static bool note_written(PyObject *self, const wf_array *array)
+bool wfpy_note_written(PyObject *self, const wf_array *array)
 {
     if (!self_graph(self)->formals || wf_array_state(array) != WF_STATE_FORMAL)
         return true;
@@ -78,7 +78,7 @@ static PyObject *output(PyObject *self, PyObject *args)
     if (!array)
         return NULL;
     (wf_out)(g, array, v);
-    bool noted = note_written(self, array);
+    bool noted = wfpy_note_written(self, array);
     Py_XDECREF(owner);
     return noted ? wfpy_graph_done(self) : NULL;
 }
@@ -128,7 +128,7 @@ static PyObject *graph_write(PyObject *self, PyObject *args, PyObject *keywords)
         wf_write_if_n(g, condition, array, v, at);
     else
         wf_write_n(g, array, v, at);
-    bool noted = note_written(self, array);
+    bool noted = wfpy_note_written(self, array);
     Py_XDECREF(owner);
     return noted ? wfpy_graph_done(self) : NULL;
 }
@@ -155,7 +155,7 @@ static PyObject *accumulate(PyObject *self, PyObject *args, PyObject *keywords)
         wf_accumulate_if_n(g, condition, (wf_join)join, (wf_mode)mode, array, v, at);
     else
         wf_accumulate_n(g, (wf_join)join, (wf_mode)mode, array, v, at);
-    bool noted = note_written(self, array);
+    bool noted = wfpy_note_written(self, array);
     Py_XDECREF(owner);
     return noted ? wfpy_graph_done(self) : NULL;
 }
@@ -179,7 +179,7 @@ static PyObject *atomic(PyObject *self, PyObject *args, PyObject *keywords)
         return NULL;
     wf_val old = where != Py_None ? wf_atomic_if_n(g, condition, (wf_join)join, array, v, at)
                                   : wf_atomic_n(g, (wf_join)join, array, v, at);
-    bool noted = note_written(self, array);
+    bool noted = wfpy_note_written(self, array);
     Py_XDECREF(owner);
     return noted ? wfpy_value_new(self, old) : NULL;
 }

@@ -305,6 +305,8 @@ PyObject *wfpy_variable_new(PyObject *graph, wf_var var);
 int wfpy_add_operations(PyObject *module);
 /* Converts an operand for a recording: a value or variable of it, a number, or anything that is an array. */
 bool wfpy_operand(PyObject *object, PyObject *graph, wf_val *val);
+/* Notes that a recording writes to an array, for the kernels that take a formal one. False: an exception. */
+bool wfpy_note_written(PyObject *graph, const wf_array *array);
 /* An operation of the table by number, on values, arrays and numbers. */
 PyObject *wfpy_apply(int op, PyObject *const *args, Py_ssize_t n);
 /* Copies the slots `own`, then those of Python's operators, into `slots`, which has room for `room`. */

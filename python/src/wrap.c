@@ -53,7 +53,7 @@ PyObject *wfpy_of_recorded(const wfpy_signature *s, PyObject *const *args, Py_ss
 
 /* ---- what a call owns ---- */
 
-static bool own(wfpy_call *call, PyObject *object, void *memory)
+static bool own_target(wfpy_call *call, PyObject *object, void *memory, const wf_array *target)
 {
     if (call->n_own == call->room) {
         size_t room = call->room ? 2 * call->room : 8;
@@ -67,9 +67,10 @@ static bool own(wfpy_call *call, PyObject *object, void *memory)
         call->own = grown;
         call->room = room;
     }
-    call->own[call->n_own++] = (wfpy_owned){ object, memory };
+    call->own[call->n_own++] = (wfpy_owned){ object, memory, target };
     return true;
 }
+static bool own(wfpy_call *call, PyObject *object, void *memory) { return own_target(call, object, memory, NULL); }
 
 void wfpy_call_end(wfpy_call *call)
 {
@@ -102,6 +103,20 @@ void wfpy_call_return(wfpy_call *call) { wfpy_take_gil(call->released); }
 
 static bool is_left_out(PyObject *object) { return !object || object == Py_None; }
 
+/* The object, or the array that one of a traced function stands for. NULL: an exception. The caller owns it. */
+static PyObject *untraced(const wfpy_call *call, PyObject *object)
+{
+    if (!object || Py_TYPE(object) != wfpy.traced_array)
+        return Py_XNewRef(object);
+    PyObject *prefix = PyObject_GetAttrString(object, "prefix");
+    Py_ssize_t n = prefix ? PyTuple_Size(prefix) : -1;
+    Py_XDECREF(prefix);
+    if (n > 0)
+        PyErr_Format(PyExc_TypeError, "%s() takes an array of a traced function as a whole, not a row of it",
+                     call->signature->name);
+    return n == 0 ? PyObject_GetAttrString(object, "array") : NULL;
+}
+
 bool wfpy_take_array(wfpy_call *call, PyObject *object, bool optional, const wf_array **array)
 {
     *array = NULL;
@@ -111,7 +126,8 @@ bool wfpy_take_array(wfpy_call *call, PyObject *object, bool optional, const wf_
         PyErr_Format(PyExc_TypeError, "%s() takes arrays, not a value of a recording", call->signature->name);
         return false;
     }
-    PyObject *made = wfpy_as_array(object, WF_NONE);
+    PyObject *whole = untraced(call, object), *made = whole ? wfpy_as_array(whole, WF_NONE) : NULL;
+    Py_XDECREF(whole);
     if (!made || !own(call, made, NULL))
         return false;
     *array = wfpy_array_of(made);
@@ -142,18 +158,21 @@ bool wfpy_take_target(wfpy_call *call, PyObject *object, bool optional, wf_array
     *owner = NULL;
     if (is_left_out(object) && optional)
         return true;
-    PyObject *made = NULL;
-    if (wfpy_is_array(object))
-        made = Py_NewRef(object);
-    else if (object && shares_memory(object))
-        made = wfpy_as_array(object, WF_NONE);
+    PyObject *whole = untraced(call, object), *made = NULL;
+    if (!whole && PyErr_Occurred())
+        return false;
+    if (whole && wfpy_is_array(whole))
+        made = Py_NewRef(whole);
+    else if (whole && shares_memory(whole))
+        made = wfpy_as_array(whole, WF_NONE);
     else if (!PyErr_Occurred())
         PyErr_Format(PyExc_TypeError, "%s() writes to an array, or to memory of other objects, and %R is neither",
                      call->signature->name, is_left_out(object) ? Py_None : object);
-    if (!made || !own(call, made, NULL))
+    Py_XDECREF(whole);
+    *array = made ? wfpy_array_to_write(made) : NULL;
+    if (!made || !own_target(call, made, NULL, *array))
         return false;
     *owner = made;
-    *array = wfpy_array_to_write(made);
     call->is_long = call->is_long || (*array && wfpy_is_long(*array));
     return *array != NULL;
 }
@@ -481,6 +500,11 @@ static PyObject *find_graph(PyObject *object, int depth)
     if (object && Py_TYPE(object) == wfpy.graph)
         return object;
     PyObject *found = NULL;
+    if (object && Py_TYPE(object) == wfpy.traced_array) {
+        found = PyObject_GetAttrString(object, "graph");
+        Py_XDECREF(found); /* the trace keeps it */
+        return found;
+    }
     if (object && depth < 3 && (PyTuple_Check(object) || PyList_Check(object)))
         for (Py_ssize_t i = 0; !found && i < PySequence_Size(object); ++i) {
             PyObject *item = PySequence_GetItem(object, i);
@@ -526,6 +550,9 @@ bool wfpy_call_graph(wfpy_call *call, PyObject *const *at, int n)
         call->mode = WFPY_AT_ONCE;
     }
     call->g = call->graph ? wfpy_graph_of(call->graph) : NULL;
+    for (size_t i = 0; call->g && i < call->n_own; ++i)
+        if (call->own[i].target && !wfpy_note_written(call->graph, call->own[i].target))
+            return false;
     return call->g != NULL;
 }
 

@@ -31,6 +31,7 @@ PyObject *wfpy_of_recorded(const wfpy_signature *signature, PyObject *const *arg
 typedef struct wfpy_owned {
     PyObject *object; /* or */
     void *memory;
+    const wf_array *target; /* of the object, where the call writes to it */
 } wfpy_owned;
 typedef struct wfpy_call {
     const wfpy_signature *signature;

@@ -269,3 +269,20 @@ def test_more_texts_than_are_kept():
             assert weft.text(f"a + {i}", a=a)[0].item() == i
             assert weft.text("a + s", a=a, s=i)[0].item() == i
             assert weft.text("a[x; clamp] * s", a=a, s=i)[2].item() == 2 * i
+
+
+def test_functions_of_values_note_the_formals_that_they_write():
+    g = weft.Graph((3,))
+    out, weights = g.formal("out", weft.c64, 1), g.formal("weights", weft.f32, 1)
+    weft.xform.spectrum_splat(out, (4,), 1.0, [g.index(0) * 0.25], weights=weights)
+    kernel = g.compile("out", "weights")
+    out, weights = numpy.zeros(3, "c8"), numpy.zeros(3, "f4")
+    kernel(out, weights)
+    assert out.any() and weights.any()
+    for held in (out, weights):
+        held.flags.writeable = False
+        before = held.copy()
+        with pytest.raises(ValueError, match="read-only"):
+            kernel(out, weights)
+        assert (held == before).all()
+        held.flags.writeable = True

@@ -292,3 +292,42 @@ def test_arrays_of_numpy_hold_no_values():
         stored(ints(3), zeros(3))
     with pytest.raises(TypeError, match=r"<array of i64 with 1 axis in a traced function>"):
         summed(ints(3), zeros(3))
+
+
+def test_arrays_are_arguments_of_functions_of_values():
+    @weft.kernel
+    def turned(i, y, x, stack, out):
+        out[i, y, x] = weft.xform.interpolate(stack, [i, 5.0 - x, y * 0.5], border="mirror", axes=2)
+
+    @weft.kernel
+    def textured(y, x, image, out):
+        out[y, x] = weft.texture_read(image, [y / 7, x / 5]) + weft.xform.interpolate(image, [1.5, 2.5])
+
+    @weft.kernel
+    def spread(i, places, out):
+        weft.xform.splat(out, 2.0, [places[i]])
+
+    stack, out = numpy.random.rand(3, 6, 6), numpy.zeros((3, 6, 6))
+    turned(stack, out)
+    rows, columns = numpy.meshgrid(5.0 - numpy.arange(6), numpy.arange(6) * 0.5)
+    want = weft.xform.warp(stack, numpy.stack([numpy.stack([a] * 3) for a in (rows, columns)]), border="mirror")
+    assert numpy.allclose(out, want)
+    image, out = stack[0], numpy.zeros((4, 5))
+    textured(image, out)
+    y, x = numpy.mgrid[:4, :5]
+    assert numpy.allclose(out, weft.texture_read(image, [y / 7, x / 5]) + image[1:3, 2:4].mean())
+
+    out = numpy.zeros(5)
+    spread[3](numpy.array([0.0, 1.5, 4.0]), out)
+    assert out.tolist() == [2, 1, 1, 0, 2]
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="'out' is written, and its memory is read-only"):
+        spread[3](numpy.array([0.0, 1.5, 4.0]), out)
+    assert out.tolist() == [2, 1, 1, 0, 2]
+
+    @weft.kernel
+    def of_row(i, y, x, stack, out):
+        out[i, y, x] = weft.xform.interpolate(stack[i], [y, x])
+
+    with pytest.raises(TypeError, match="takes an array of a traced function as a whole, not a row of it"):
+        of_row(stack, numpy.zeros_like(stack))

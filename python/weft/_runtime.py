@@ -45,6 +45,11 @@ class TracedArray:
         return f"<array of {self.dtype} with {self.ndim} {'axis' if self.ndim == 1 else 'axes'} in a traced function>"
 
     @property
+    def graph(self):
+        """The recording that the array belongs to."""
+        return graph()
+
+    @property
     def dtype(self):
         return self.array.dtype
 
