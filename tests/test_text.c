@@ -155,6 +155,8 @@ static void numbers(void **state)
                   { "clamp(7, 0, 5)", 5 },
                   { "popcount(255)", 8 },
                   { "idiv(7, 2)", 3 },
+                  { "floor_div(-7, 2)", -4 },
+                  { "floor_div(-7.5, 2)", -4 },
                   { "cos(pi)", -1 },
                   { "inf", INFINITY },
                   { "-0.0", -0.0 },

@@ -92,6 +92,8 @@ static void any_value(void **state)
         { "out = a**n", WF_F32, 1, { 0, 1, 3e38, 3, -4, 5 }, N },
         { "out = sum(b**n)", WF_I64, 0, { 6 }, 1 },
         { "out = idiv(k, b) + 10 * floor_div(b, 1)", WF_I64, 0, { 10, 0, 12, 0, 0, 0 }, N },
+        { "out = floor_div(k, 2.0)", WF_F64, 0, { 0, 0, 1, 1, -2, 2 }, N },
+        { "out = floor_div(a, 2)", WF_F32, 0, { 0, 0, 3e38, 1, -2, 2 }, N },
         { "out = popcount(b) + shl(b, b)", WF_I32, 0, { 3, 0, 3, 0, 0, 0 }, N },
         { "out = sum(complex(k, k)**n) == 6", WF_BOOL, 0, { 1 }, 1 },
         { "f32 t = a; if (x == 0 || n) t = n ? 7 : a; out = t**0", WF_F32, 1, { 1, 1, 1, 1, 1, 1 }, N },

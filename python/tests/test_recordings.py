@@ -173,10 +173,11 @@ def test_text():
 
 
 NUMEXPR = [
-    "i/2", "i//2", "-i//2", "i%5", "d%0.2", "i**2", "d+i", "i & 3 | 4", "i^3", "~i", "~b", "b & b", "i << 1",
-    "(i > 1) & (f < 2)", "where(i > 1, d, f)", "arcsin(d)", "arctan2(d, f)", "arccosh(d*d + 2)", "real(z)", "conj(z)",
-    "complex(d, i)", "1j*z", "sum(m)", "sum(m, axis=1)", "sum(m*2, 0)", "prod(m, axis=0)", "min(m, 1)", "max(m)",
-    "sum(m, axis=None)", "fmod(d, 0.2)", "-d**2", "f**-1", "(d*d)**0.5", "i != 8", "where(b, d, 2.5)", "2.5", "d - (i - d)",
+    "i/2", "i//2", "-i//2", "d // f", "i // d", "m // 0.25", "i%5", "d%0.2", "i**2", "d+i", "i & 3 | 4", "i^3",
+    "~i", "~b", "b & b", "i << 1", "(i > 1) & (f < 2)", "where(i > 1, d, f)", "arcsin(d)", "arctan2(d, f)",
+    "arccosh(d*d + 2)", "real(z)", "conj(z)", "complex(d, i)", "1j*z", "sum(m)", "sum(m, axis=1)", "sum(m*2, 0)",
+    "prod(m, axis=0)", "min(m, 1)", "max(m)", "sum(m, axis=None)", "fmod(d, 0.2)", "-d**2", "f**-1", "(d*d)**0.5",
+    "i != 8", "where(b, d, 2.5)", "2.5", "d - (i - d)",
 ]
 
 

@@ -238,6 +238,10 @@ wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
         to_common(a, op->arity, true);
         break;
     default:
+        if (any_float(a, op->arity) && f == wf__tval_function("floor_div", 9)) {
+            wf__tval quotient = wf__tval_call(c, wf__tval_function("div", 3), a);
+            return wf__tval_call(c, wf__tval_function("floor", 5), &quotient);
+        }
         if (any_float(a, op->arity))
             return poison_value(c, "this function works on integers");
         if (op->operands == INT)
