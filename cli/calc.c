@@ -127,7 +127,7 @@ static int read_arguments(calc *c, arguments *a)
 
 static int print_few(calc *c, const wf_array *a)
 {
-    wf_array *all = wf_array_dist(a) ? wf_array_collect(a) : wf_retain((wf_array *)a); /* it is only read */
+    wf_array *all = wf_array_collect(a);
     bool printed = all && print_values(c->ctx, all);
     wf_release(all);
     return printed ? EXIT_OK : failed_in(c->ctx);

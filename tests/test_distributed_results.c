@@ -1,5 +1,5 @@
 /* test_distributed_results.c - how results are distributed that are computed from distributed arrays: the rule of
- * wf_empty_beside, and which arrays a value is computed from. Four ranks are threads.
+ * wf_empty_beside, and which arrays a value is computed from. Four ranks are threads; one rank is a group, too.
  *
  * ctest: threads no_kernels
  */
@@ -193,6 +193,50 @@ static void check(bool (*what)(fixture *f))
         fail_msg("rank %d: %s", (int)e.rank, e.text);
 }
 
+/* ---- one rank ---- */
+static bool has_all(wf_array *out, float first)
+{
+    float got = -1;
+    wf_array *all = wf_array_collect(out);
+    const bool right = !wf_array_dist(out) && all == out && wf_download(out, &got, sizeof got) == WF_OK && got == first;
+    wf_release(all);
+    wf_release(out);
+    return right;
+}
+
+/* What a reduction leaves of all elements is ordinary, as over several ranks. */
+static wf_status on_one_rank(wf_ranks *ranks, void *user)
+{
+    (void)user;
+    const wf_shape shape = WF_SHAPE(8, 6, 10);
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_dist dist;
+    wf_dist_make(&shape, 1, NULL, &dist);
+    wf_array *a = wf_empty_distributed(ctx, WF_F32, ranks, &dist);
+    wf_array_fill(a, 2);
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_in(g, a), sum = wf_sum(v, WF_ALL_AXES);
+    wf_array *kept = wf_keep(wf_sqrt(wf_mul(sum, 15))), *beside = wf_keep(wf_mul(v, sum)),
+             *some = wf_keep(wf_sum(v, WF_AXES(0, 1)));
+    bool right = wf_run(g) == WF_OK && has_all(kept, 120);
+    right = has_all(wf_array_sum(a, WF_ALL_AXES), 960) && right;
+    right = has_all(wf_array_max(a, WF_ALL_AXES | WF_DROP_AXES), 2) && right;
+    right = is_cut("an array times its sum", beside, (int[]){ 1, 1, 1 }) && right;
+    right = is_cut("sums over some axes", some, (int[]){ 1, 1, 1 }) && right;
+    right = right && wf_last_status(ctx) == WF_OK && !wf_array_collect(NULL);
+    wf_release(a);
+    wf_context_free(ctx);
+    return right ? WF_OK : WF_ERR_CONTRACT;
+}
+
+static void one_rank(void **state)
+{
+    (void)state;
+    wf_ranks_error e = { 0 };
+    if (wf_ranks_threads(1, on_one_rank, NULL, NULL, &e) != WF_OK)
+        fail_msg("%s", e.text);
+}
+
 static void operands(void **state)
 {
     (void)state;
@@ -220,6 +264,7 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(operands), cmocka_unit_test(kept_values),
-                                        cmocka_unit_test(values_at_points), cmocka_unit_test(mistakes) };
+                                        cmocka_unit_test(values_at_points), cmocka_unit_test(mistakes),
+                                        cmocka_unit_test(one_rank) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,8 @@ WF_API wf_status wf_array_block_end(wf_array *array, wf_array *block);
  * Errors: WF_ERR_ARG: not distributed; WF_ERR_SHAPE, WF_ERR_DTYPE: the arrays differ; WF_ERR_UNSUPPORTED: two groups.
  * What fails on one rank, as memory, fails on all. */
 WF_API wf_status wf_array_redistribute(wf_array *to, const wf_array *from);
-/* Collective: a new array with all elements, on every rank. Cost: the memory of the whole array, twice on the way.
+/* Collective: a new array with all elements, on every rank; an array that is not distributed itself, with one more owner.
+ * Cost: the memory of the whole array, twice on the way.
  * Owns: the caller releases it. NULL: failure. */
 WF_API wf_array *wf_array_collect(const wf_array *array);
 

@@ -194,6 +194,10 @@ def test_results(group, a):
     same(a.copy(), x)
     assert a.sum().item() == x.sum() and float(weft.text("sum(a)", a=a)) == x.sum() and weft.max(a).item() == 119
     assert weft.reduce(lambda u: u, a, join="max").item() == 119 and a.astype("i4").ranks is group
+    assert numpy.asarray(weft.sum(a, keepdims=True)).tolist() == [[[x.sum()]]]
+    with weft.lazy():
+        share = a / weft.sum(a, keepdims=True)
+    same(share, x / x.sum())
 
 
 @pytest.mark.parametrize("use", [

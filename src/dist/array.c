@@ -240,6 +240,8 @@ static bool gather(const wf_array *a, wf_array *to, char *all, size_t *bytes, si
 
 wf_array *wf_array_collect(const wf_array *a)
 {
+    if (a && !a->distributed)
+        return wf_retain((wf_array *)a);
     if (!is_distributed(a, "wf_array_collect") || !wf__array_computed(a, "wf_array_collect"))
         return NULL;
     const wf__distributed *d = a->distributed;

@@ -96,6 +96,9 @@ static void mark(search *s, wf__ref last)
     } while (s->ir->loops && wf__mark_loops(s->ir, s->live, 1, s->ir->n - 1));
 }
 
+/* True if a reduction leaves one result, which each rank has, also where a single rank does. */
+static bool leaves_one(int rank, wf_axes reduced) { return rank && !(~reduced & ((1u << rank) - 1)); }
+
 /* True if ranks divide an axis of the array that is among the reduced ones of a space of `rank` axes: they join the results.
  * The last axes of both are the same. */
 static bool joins_reduced(const wf_array *a, int rank, wf_axes reduced)
@@ -108,7 +111,7 @@ static bool joins_reduced(const wf_array *a, int rank, wf_axes reduced)
     return joins;
 }
 
-/* True if ranks join the reduction: they divide an axis of an array along one of the reduced axes. */
+/* True if ranks join the reduction: they divide an axis of an array along one of the reduced axes, or all are reduced. */
 static bool joins(search *s, wf__ref reduce)
 {
     const wf__ir *ir = s->ir;
@@ -133,7 +136,8 @@ static bool joins(search *s, wf__ref reduce)
             divided =
                 divided || (wf__dist_cuts(&a->distributed->dist, k) && s->fact[wf__tuple_at(ir, m->b)[k]].on & reduced);
     }
-    return divided || (any && moved); /* which axes a view has moved where is not followed */
+    return divided ||
+           (any && (moved || leaves_one(rank, reduced))); /* which axes a view has moved where is not followed */
 }
 
 /* Sets along[] for an operand of a space of `rank` axes, of which the result has not those dropped. The last axes of both are
@@ -183,14 +187,29 @@ static void beside_first(search *s, wf__ref value, const wf_shape *shape, wf__be
     }
 }
 
-/* Collects the distributed arrays that a value is computed from in any way. */
+/* True if the node is a reduction over all axes of a value with axes. */
+static bool is_of_all(const search *s, wf__ref r)
+{
+    const wf__node *n = &s->ir->node[r];
+    return n->op == WF__REDUCE && leaves_one(rank_of(s, n->a), n->c);
+}
+
+/* Collects the distributed arrays that a value is computed from in any way, but not those of which it has only what a
+ * reduction leaves of all elements. */
 static void find_all(search *s, wf__ref value)
 {
     const wf__ir *ir = s->ir;
     memset(s->live, value == 0, ir->n);
     if (value)
         s->live[value] = 1;
-    wf__mark_live(ir, s->live);
+    do {
+        for (wf__ref r = value ? ir->n : 0; r-- > 1;) {
+            wf__ref operand[WF__MAX_OPERANDS];
+            const uint32_t count = s->live[r] && !is_of_all(s, r) ? wf__operands(ir, &ir->node[r], operand) : 0;
+            for (uint32_t i = 0; i < count; ++i)
+                s->live[operand[i]] = 1;
+        }
+    } while (value && ir->loops && wf__mark_loops(ir, s->live, 1, ir->n - 1));
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf_array *a = s->live[r] ? distributed_of(s, &ir->node[r]) : NULL;
         if (a && (!s->n || s->from[s->n - 1] != a))
@@ -231,7 +250,7 @@ static void beside_arrays(const wf_beside *of, const wf_shape *shape, wf__beside
     const wf_axes axes = of->reduced & WF_ALL_AXES, dropped = of->reduced & WF_DROP_AXES ? axes : 0;
     const int rank = shape->rank + __builtin_popcount(dropped);
     const wf_array *first = NULL; /* a distributed operand */
-    bool joins = false;
+    bool joins = leaves_one(rank, axes);
     *out = (wf__beside){ .like = NULL };
     for (size_t i = 0; i < of->operands; ++i) {
         const wf_array *a = of->operand[i];
