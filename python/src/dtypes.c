@@ -64,18 +64,51 @@ static wf_dtype named(const char *name)
 {
     const char *dot = strrchr(name, '.'); /* str(torch.float32) is "torch.float32" */
     name = dot ? dot + 1 : name;
-    name += *name == '<' || *name == '=' || *name == '|';
-    for (int d = WF_BOOL; d <= WF_C128; ++d)
+    const bool typestr = *name == '<' || *name == '=' || *name == '|'; /* of NumPy, which counts bytes: "<i8" */
+    name += typestr;
+    for (int d = WF_BOOL; !typestr && d <= WF_C128; ++d)
         if (strcmp(name, names[d].numpy) == 0 || strcmp(name, wf_dtype_name((wf_dtype)d)) == 0)
             return (wf_dtype)d;
     static const struct {
         const char *name;
         wf_dtype dtype;
-    } others[] = { { "bool_", WF_BOOL }, { "float", WF_F64 },  { "int", WF_I64 },    { "complex", WF_C128 },
-                   { "half", WF_F16 },   { "single", WF_F32 }, { "double", WF_F64 }, { "b1", WF_BOOL },
-                   { "i1", WF_I8 },      { "u1", WF_U8 },      { "i2", WF_I16 },     { "u2", WF_U16 },
-                   { "i4", WF_I32 },     { "u4", WF_U32 },     { "f2", WF_F16 },     { "f4", WF_F32 },
-                   { "f8", WF_F64 },     { "c8", WF_C64 },     { "c16", WF_C128 } };
+    } others[] = { { "bool_", WF_BOOL },
+                   { "float", WF_F64 },
+                   { "int", WF_I64 },
+                   { "complex", WF_C128 },
+                   { "half", WF_F16 },
+                   { "single", WF_F32 },
+                   { "double", WF_F64 },
+                   { "b1", WF_BOOL },
+                   { "i1", WF_I8 },
+                   { "u1", WF_U8 },
+                   { "i2", WF_I16 },
+                   { "u2", WF_U16 },
+                   { "i4", WF_I32 },
+                   { "u4", WF_U32 },
+                   { "f2", WF_F16 },
+                   { "f4", WF_F32 },
+                   { "f8", WF_F64 },
+                   { "c8", WF_C64 },
+                   { "c16", WF_C128 },
+                   { "i8", WF_I64 },
+                   { "u8", WF_U64 },
+                   { "?", WF_BOOL },
+                   { "b", WF_I8 },
+                   { "B", WF_U8 },
+                   { "h", WF_I16 },
+                   { "H", WF_U16 },
+                   { "i", WF_I32 },
+                   { "I", WF_U32 },
+                   { "q", WF_I64 },
+                   { "Q", WF_U64 },
+                   { "e", WF_F16 },
+                   { "f", WF_F32 },
+                   { "d", WF_F64 },
+                   { "F", WF_C64 },
+                   { "D", WF_C128 },
+                   { "l", sizeof(long) == 8 ? WF_I64 : WF_I32 },
+                   { "L", sizeof(long) == 8 ? WF_U64 : WF_U32 } };
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
         if (strcmp(name, others[i].name) == 0)
             return others[i].dtype;

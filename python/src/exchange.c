@@ -62,8 +62,15 @@ bool wfpy_describe(const Py_buffer *buffer, wf_dtype *dtype, wf_shape *shape, in
 {
     *dtype = wfpy_dtype_of_format(buffer->format, buffer->itemsize);
     if (*dtype == WF_NONE) {
-        PyErr_Format(wfpy.error[WF_ERR_DTYPE], "elements of format '%s' and %zd bytes have no dtype in weft",
-                     buffer->format ? buffer->format : "B", buffer->itemsize);
+        const char *format = buffer->format ? buffer->format : "B";
+        const bool swapped =
+            (*format == '>' || *format == '!') && wfpy_dtype_of_format(format + 1, buffer->itemsize) != WF_NONE;
+        PyErr_Format(wfpy.error[WF_ERR_DTYPE], "elements of format '%s' and %zd bytes have no dtype in weft%s", format,
+                     buffer->itemsize,
+                     swapped
+                         ? ": they are in the byte order of other machines, and x.astype(x.dtype.newbyteorder('=')) of "
+                           "NumPy gives them in this one's"
+                         : "");
         return false;
     }
     if (buffer->ndim > WF_MAX_RANK) {

@@ -81,6 +81,15 @@ def test_memory_that_is_not_aligned_is_copied():
     assert weft.asarray(records["x"]).tolist() == [5, 6, 7]
 
 
+def test_memory_in_the_byte_order_of_other_machines():
+    a = numpy.arange(3.0)
+    with pytest.raises(weft.DtypeError, match=r"'>d' .*newbyteorder\('='\)"):
+        weft.asarray(a.astype(">f8"))
+    with pytest.raises(weft.DtypeError, match="'g' and 16 bytes have no dtype in weft$"):
+        weft.asarray(a.astype("g"))
+    assert weft.asarray(numpy.array([1, 2], ">i1")).tolist() == [1, 2]
+
+
 def test_lists_and_numbers():
     assert weft.asarray([[1, 2], [3, 4]]).dtype == weft.i64
     assert weft.asarray([1, 2.5]).dtype == weft.f64
@@ -98,6 +107,14 @@ def test_lists_and_numbers():
 def test_dtypes_by_many_names():
     for name in ("f32", "float32", float, numpy.float32, numpy.dtype("f4"), "f4"):
         assert weft.empty(1, name).dtype == (weft.f64 if name is float else weft.f32)
+    for name in ("b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"):
+        dtype = numpy.dtype(name)
+        assert weft.empty(1, dtype.str).dtype == weft.empty(1, dtype).dtype == dtype.name, name
+        assert weft.empty(1, dtype.char).dtype == dtype.name
+    assert weft.empty(1, "i8").itemsize == weft.empty(1, "u8").itemsize == 1
+    for name in ("<f16", "<c32", ">f4", "|int8"):  # the first two are longer numbers of NumPy
+        with pytest.raises(weft.DtypeError):
+            weft.empty(1, name)
     assert numpy.zeros(2, weft.i16).dtype == numpy.int16
     assert weft.f32 == "float32" and weft.f32 != weft.f64 and hash(weft.f32) == hash(weft.asarray([1.0], "f32").dtype)
     assert pickle.loads(pickle.dumps(weft.c64)) is weft.c64
