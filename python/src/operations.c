@@ -203,8 +203,8 @@ PyObject *wfpy_cast(PyObject *object, wf_dtype dtype)
 static PyObject *call(int op, PyObject *const *args, Py_ssize_t n)
 {
     if (n != wfpy_rows[op].arity)
-        return PyErr_Format(PyExc_TypeError, "%s takes %d arguments, and %zd were given", wfpy_rows[op].name,
-                            wfpy_rows[op].arity, n);
+        return PyErr_Format(PyExc_TypeError, "weft.ops.%s takes %d argument%s, and %zd were given", wfpy_rows[op].name,
+                            wfpy_rows[op].arity, wfpy_rows[op].arity == 1 ? "" : "s", n);
     return wfpy_apply(op, args, n);
 }
 #define F(name, n, operands, result, complex)                                             \

@@ -86,7 +86,13 @@ def test_order(dtype):
         close(weft.argmax(a, axis), numpy.argmax(a, axis))
         close(weft.quantile(a, 0.3, axis), numpy.quantile(a.astype("f8"), 0.3, axis))
         close(weft.quantile(a, [0.0, 0.25, 1.0], axis), numpy.quantile(a.astype("f8"), [0.0, 0.25, 1.0], axis))
-        close(weft.percentile(a, 30, axis), numpy.percentile(a.astype("f8"), 30, axis))
+        for q in (30, numpy.int64(30), numpy.float32(12.5), numpy.array([0, 100.0]), [25, 50]):
+            close(weft.percentile(a, q, axis), numpy.percentile(a.astype("f8"), q, axis))
+            close(weft.quantile(a, q / 100 if numpy.ndim(q) == 0 else numpy.asarray(q) / 100, axis),
+                  numpy.percentile(a.astype("f8"), q, axis))
+        for q in (101, [3, -1], float("nan")):
+            with pytest.raises(weft.ArgumentError, match="percentile: .* is not from 0 to 100"):
+                weft.percentile(a, q, axis)
     close(weft.sort(a, descending=True), -numpy.sort(-a.astype("f8")))
     x = weft.asarray(a.copy())
     x.sort(0)

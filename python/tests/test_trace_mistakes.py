@@ -201,6 +201,17 @@ def test_tracebacks_have_the_lines_of_the_program():
         assert "_miss" in [name for name, _ in found] and found[-1] == inner[-1]
 
 
+def test_operators_of_arrays_say_how_many_indices_are_missing():
+    for f, message in ((lambda i, /, a, out: out.write(i, a[i] * 2), r"^\* of <array .* 1 axis .* 2 indices, and 1 is given"),
+                       (lambda i, /, a, out: out.write(i, 2 - a), r"^- of <array .* 2 axes .* 2 indices, and 0 are given"),
+                       (lambda i, /, a, out: out.write(i, a[i] > out[i]), "^> of <array .* and 1 is given"),
+                       (lambda i, /, a, out: out.write(i, -a[i]), "^- of <array .* and 1 is given")):
+        with pytest.raises(TypeError, match=message):
+            weft.kernel(f)[3](numpy.ones((3, 3)), zeros(3))
+    with pytest.raises(TypeError, match="weft.ops.select takes 3 arguments, and 2 were given"):
+        weft.where(numpy.ones(3), 1)
+
+
 def test_lambdas_of_one_line_without_columns(tmp_path):
     """As in code whose positions were lost: what cannot be told apart is not rewritten."""
     (tmp_path / "program.py").write_text('''

@@ -11,7 +11,7 @@ from ._c_functions import flatnonzero, iota, linspace, min_max
 from ._c_functions import tile as _tile
 from ._shapes import axes_of, axis_of
 from ._values import matmul as matmul_of_values
-from ._weft import Array, ShapeError, Value, Variable, asarray, empty, ops
+from ._weft import ArgumentError, Array, ShapeError, Value, Variable, asarray, empty, ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -221,14 +221,18 @@ def astype(array: ArrayLike, dtype: DTypeLike) -> Array:
 
 def quantile(array: ArrayLike, q: float | Sequence[float], axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The element at q (n - 1) in ascending order, interpolated; for several q the results lie along a new first axis."""
-    if isinstance(q, (int, float)):
-        return _quantile(array, q, axis, keepdims=keepdims)
-    return _quantiles(array, asarray(q, _weft.f64).tolist(), axis, keepdims=keepdims)
+    parts = asarray(q, _weft.f64).tolist()
+    return (_quantiles if isinstance(parts, list) else _quantile)(array, parts, axis, keepdims=keepdims)
 
 
 def percentile(array: ArrayLike, q: float | Sequence[float], axis: Axes = None, *, keepdims: bool = False) -> Array:
     """quantile with q from 0 to 100."""
-    return quantile(array, q / 100 if isinstance(q, (int, float)) else [x / 100 for x in q], axis, keepdims=keepdims)
+    percents = asarray(q, _weft.f64).tolist()
+    for x in percents if isinstance(percents, list) else (percents,):
+        if not 0 <= x <= 100:
+            raise ArgumentError(f"percentile: {x:g} is not from 0 to 100")
+    parts = [x / 100 for x in percents] if isinstance(percents, list) else percents / 100
+    return quantile(array, parts, axis, keepdims=keepdims)
 
 
 def histogram(array: ArrayLike, bins: int = 10, range: tuple[float, float] | None = None) -> tuple[Array, Array]:

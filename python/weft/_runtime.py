@@ -28,6 +28,14 @@ def _reduction(name: str) -> Any:
     return reduced
 
 
+def _no_element(symbol: str) -> Any:
+    def refused(self, *others):  # type: ignore[no-untyped-def]
+        raise TypeError(f"{symbol} of {self!r}: an element has {self.axes} {'index' if self.axes == 1 else 'indices'}, and "
+                        f"{len(self.prefix)} {'is' if len(self.prefix) == 1 else 'are'} given")
+
+    return refused
+
+
 class TracedArray:
     """An array in a traced function: a[i, j] reads, a[i, j] = v writes, a[i, j, "mirror"] reads with a border mode.
 
@@ -138,6 +146,10 @@ class TracedArray:
         """An element; see weft.Graph.read."""
         return self[(*self._tuple(index), *(() if border is None else (border,)), *(() if other is None else (other,)))]
 
+    __add__, __sub__, __mul__, __truediv__, __floordiv__, __mod__, __pow__ = map(_no_element, "+ - * / // % **".split())
+    __radd__, __rsub__, __rmul__, __rtruediv__, __rfloordiv__, __rmod__, __rpow__ = map(
+        _no_element, "+ - * / // % **".split())
+    __lt__, __le__, __gt__, __ge__, __neg__ = map(_no_element, "< <= > >= -".split())
     sum, prod, mean, count_nonzero = map(_reduction, ("sum", "prod", "mean", "count_nonzero"))
     min, max, all, any = map(_reduction, ("min", "max", "all", "any"))
 
