@@ -2,6 +2,7 @@
  * saved. */
 #include "calc.h"
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -57,6 +58,26 @@ static wf_array *like_result(wf_context *ctx, const char *text, wf_args args, co
     return like;
 }
 
+/* True if the text assigns to an array of this name that it is given. It makes a global array itself. */
+static bool takes_result(wf_context *ctx, const char *text, wf_args args, const char *name, wf_array *like)
+{
+    wf_arg *all = malloc((args.n + 1) * sizeof *all);
+    bool takes = all != NULL;
+    if (all) {
+        memcpy(all, args.at, args.n * sizeof *all);
+        all[args.n] = WF_ARG(name, like);
+    }
+    wf_kernel *kernel = NULL;
+    for (size_t part = 0; takes && (!part || kernel); part++) {
+        kernel = wf_text_compile_part(ctx, text, (wf_args){ all, args.n + 1 }, 0, NULL, 0, part, NULL);
+        takes = wf_last_status(ctx) == WF_OK;
+        wf_kernel_free(kernel);
+    }
+    wf_clear_error(ctx);
+    free(all);
+    return takes;
+}
+
 wf_status map_result(wf_context *ctx, const char *text, wf_args args, const char *name, const char *path,
                      const wf_meta *meta, mapped_result *out)
 {
@@ -66,7 +87,10 @@ wf_status map_result(wf_context *ctx, const char *text, wf_args args, const char
         return WF_OK;
     wf_dtype dtype = wf_array_dtype(like);
     wf_shape shape = wf_array_shape(like);
+    const bool takes = takes_result(ctx, text, args, name, like);
     wf_release(like);
+    if (!takes)
+        return WF_OK;
     out->file = wf_file_create(ctx, path, dtype, shape, meta);
     out->array = map_file(ctx, out->file, &failed);
     if (out->array)

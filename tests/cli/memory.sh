@@ -26,6 +26,10 @@ same 'out = mean(a; 0)' out.tif a=a.mrc
 same 'out = a > b' out.npy a=a.mrc b=b.npy
 same 'f32 s = 0; for (int k = -2; k <= 2; k++) s += a[z, y, x+k]; out = s' out.mrc a=a.mrc
 same 'out = x + y' out.npy --shape 700,900
+same 'global i32 out[40]; out[i64(abs(a)) % 40]++' out.npy a=a.mrc # a global array is no memory of a file
+same 'global i32 h[40]; h[i64(abs(a)) % 40]++; out = cumsum(h)' out.npy a=a.mrc
+same 'global i32 h[40]; h[i64(abs(a)) % 40]++; out = h[i64(abs(a)) % 40] * 1.0' out.mrc a=a.mrc
+same 'f32 out = 0; for (int k = 0; k < 3; k++) out += a[z, y, x+k]' out.mrc a=a.mrc
 
 "$WEFT" calc 'a = a*2; m = a > 1' a=a.mrc -o a=twice.mrc -o m=m.npy --memory 2k 2> refused.err && die 'a small k'
 "$WEFT" calc 'a = a*2; m = a > 1' a=a.mrc -o a=twice.mrc -o m=m.npy --memory 2K
