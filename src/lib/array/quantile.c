@@ -367,6 +367,14 @@ static wf_array *new_result(const wf_array *lines, const wf_shape *result, bool 
                                 &dist);
 }
 
+/* True if quantiles of lines are an ordinary array, as the results of other reductions are: ranks divide no axis that is left,
+ * or all axes are reduced. axes: with WF_DROP_AXES. */
+static bool is_on_each(const wf_array *lines, const wf_array *out, wf_axes axes)
+{
+    const bool all = !(~axes & ((1u << wf_array_shape(lines).rank) - 1));
+    return all || (axes & WF_DROP_AXES && !is_divided(wf_array_dist(out), WF_ALL_AXES));
+}
+
 /* Returns quantiles of lines, whose shape is `result`: an array that is distributed, too, or one that each rank has if ranks
  * divide one of the axes. Where there are fewer lines than ranks, no rank gets a whole line. axes: with WF_DROP_AXES. */
 static wf_array *distributed_quantiles(const wf_array *array, const double *q, int64_t n, bool one, wf_axes axes,
@@ -387,7 +395,7 @@ static wf_array *distributed_quantiles(const wf_array *array, const double *q, i
         lines = divided ? whole_lines(array, axes) : wf_retain(array);
         out = lines ? new_result(lines, result, one, axes) : NULL;
         status = out ? find_block(out, lines, q, n, one, axes, function) : wfl_array_error(ctx);
-        if (status == WF_OK && (divided || (axes & WF_DROP_AXES && !is_divided(wf_array_dist(out), WF_ALL_AXES))))
+        if (status == WF_OK && (divided || is_on_each(lines, out, axes)))
             out = wfl_collected(out);
     }
     wf_release(lines);
