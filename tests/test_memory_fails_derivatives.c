@@ -4,8 +4,10 @@
  * ctest: long
  */
 #include "memory_fails.h"
+#include "weft/fft.h"
 #include "weft/functions.h"
 #include "weft/optimize.h"
+#include "weft/xform.h"
 
 enum { N = 4 };
 
@@ -459,15 +461,47 @@ static wf_status ordered(wf_context *ctx)
     return status;
 }
 
+/* Coefficients of a B-spline, and the sum of the real parts of their chirp z-transform at i and -1. */
+static wf_status lines(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *grad = wf_like(a), *spline = NULL, *chirp = NULL;
+    wf_array *loss = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+    wf_status status = a && grad && loss ? WF_OK : missing(ctx);
+    wf_tape *tape = status == WF_OK ? wf_tape_begin(ctx, WF_ARRAYS(a)) : NULL;
+    if (status == WF_OK && !tape)
+        status = missing(ctx);
+    if (status == WF_OK && !(spline = wf_spline_filter(a, WF_ALL_AXES, WF_BORDER_REFLECT, 0)))
+        status = missing(ctx);
+    if (status == WF_OK && !(chirp = wf_czt(spline, 0, &(wf_czt_points){ 2, .first = 0.25, .step = 0.25 })))
+        status = missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, loss, total(wf_real(wf_in(g, chirp))));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    wf_tape_end(tape);
+    if (status == WF_OK)
+        status = wf_tape_grad(tape, loss, WF_ARRAYS(a), WF_ARRAYS(grad));
+    if (status == WF_OK) { /* whole numbers, where roundings count for nothing */
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, grad, wf_round(wf_in(g, grad)));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    assert_true(holds(grad, (const float[]){ 4, -4, 2, -2 }, N, &status));
+    wf_tape_free(tape);
+    RELEASE(a, grad, spline, chirp, loss);
+    return status;
+}
+
 int main(void)
 {
 #define EACH(name)                \
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values),       EACH(loops),       EACH(complexes),    EACH(operators),
-                                         EACH(reductions),   EACH(rules),       EACH(fixed_points), EACH(checks),
-                                         EACH(tapes),        EACH(tape_rules),  EACH(updates),      EACH(ordered),
-                                         EACH(loop_effects), EACH(loop_carries) };
+    static const memory_case cases[] = { EACH(values),       EACH(loops),        EACH(complexes),    EACH(operators),
+                                         EACH(reductions),   EACH(rules),        EACH(fixed_points), EACH(checks),
+                                         EACH(tapes),        EACH(tape_rules),   EACH(updates),      EACH(ordered),
+                                         EACH(loop_effects), EACH(loop_carries), EACH(lines) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

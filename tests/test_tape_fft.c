@@ -1,69 +1,9 @@
-/* test_tape_fft.c - derivatives of Fourier, cosine and sine transforms, and of filters, on a tape. All of these are linear, so
- * the derivative of a sum of results with weights by an element is that sum for an array with a 1 there and zeros elsewhere.
+/* test_tape_fft.c - derivatives of Fourier, cosine and sine transforms, and of filters, on a tape. All of these are linear.
  *
  * ctest: devices
  */
-#include "close_numbers.h"
-#include "weft/derivative.h"
+#include "tape_linear.h"
 #include "weft/fft.h"
-
-enum { MOST = 40 };
-
-/* The loss sum(Re(conj(weight) y)), with weights that depend on the place. */
-static wf_array *loss_of(const wf_array *y)
-{
-    const wf_shape shape = wf_array_shape(y);
-    wf_graph *g = wf_begin(ctx);
-    wf_val v = wf_in(g, (wf_array *)y), at = wf_const(g, WF_F64, 0.5);
-    for (int d = 0; d < shape.rank; ++d)
-        at = wf_add(wf_mul(at, 3.7), wf_cast(wf_iota(g, shape, d), WF_F64));
-    wf_val term = wf_mul(wf_real(v), wf_sin(at));
-    if (wf_dtype_kind(wf_array_dtype(y)) == WF_KIND_COMPLEX)
-        term = wf_add(term, wf_mul(wf_imag(v), wf_cos(at)));
-    wf_array *loss = wf_keep(wf_reduce(WF_JOIN_ADD, term, WF_ALL_AXES));
-    OK(ctx, wf_run(g));
-    return loss;
-}
-
-typedef struct function {
-    const char *name;
-    wf_array *(*of)(const wf_array *x);
-    wf_shape shape;
-    bool complex; /* x is */
-} function;
-
-static void differentiate(const function *f, wf_dtype real)
-{
-    const wf_dtype dtype = f->complex ? (real == WF_F64 ? WF_C128 : WF_C64) : real;
-    const int parts = f->complex ? 2 : 1;
-    wf_array *x = wf_full(ctx, dtype, f->shape, 0), *grad = wf_like(x);
-    const int n = (int)wf_array_count(x) * parts;
-    double unit[2 * MOST], want[2 * MOST];
-    assert_in_range(n, 1, 2 * MOST);
-    for (int i = 0; i < n; ++i) {
-        for (int k = 0; k < n; ++k)
-            unit[k] = k == i;
-        wf_array *one = array_of(ctx, f->complex ? WF_C128 : WF_F64, f->shape, unit), *as = wf_array_cast(one, dtype);
-        wf_array *y = f->of(as), *loss = loss_of(y);
-        want[i] = scalar_f64(loss);
-        RELEASE(one, as, y, loss);
-    }
-    wf_tape *tape = wf_tape_begin(ctx, WF_ARRAYS(x));
-    wf_array *y = f->of(x);
-    assert_non_null(y);
-    assert_true(wf_is_taped(y));
-    wf_array *loss = loss_of(y);
-    if (wf_tape_grad(tape, loss, WF_ARRAYS(x), WF_ARRAYS(grad)) != WF_OK)
-        fail_msg("%s: %s", f->name, wf_last_message(ctx));
-    wf_tape_free(tape);
-    wf_array *wide = wf_array_cast(grad, f->complex ? WF_C128 : WF_F64);
-    double *got = contents(wide);
-    for (int i = 0; i < n; ++i)
-        if (!(fabs(got[i] - want[i]) <= (real == WF_F64 ? 1e-12 : 1e-5) * n))
-            fail_msg("%s: the derivative by number %d is %.15g and should be %.15g", f->name, i, got[i], want[i]);
-    free(got);
-    RELEASE(x, grad, y, loss, wide);
-}
 
 /* ---- functions ---- */
 static wf_array *forward(const wf_array *x) { return wf_fft_c2c(x, WF_ALL_AXES, false, WF_FFT_BACKWARD); }

@@ -68,6 +68,21 @@ def test_tapes_of_transforms():
     assert numpy.array_equal(t.grad(repeated, x), [[10] * 6] + [[0] * 6] * 3)
 
 
+def test_tapes_of_lines():
+    x = weft.asarray(numpy.linspace(-1, 2, 12).reshape(2, 6))
+    with weft.tape(x) as t:
+        power = weft.sum(weft.abs(weft.fft.czt(x, count=4, first=0.1, step=0.05, radius=1.1)) ** 2)
+        energy = weft.sum(weft.xform.spline_filter(x, 1, "reflect") ** 2)
+    z = 1.1 * numpy.exp(2j * numpy.pi * (0.1 + 0.05 * numpy.arange(4)))
+    chirp = z[:, None] ** -numpy.arange(6)
+    want = 2 * (numpy.asarray(x) @ chirp.T @ chirp.conj()).real
+    assert numpy.allclose(t.grad(power, x), want)
+    spline = (4 * numpy.eye(6) + numpy.eye(6, k=1) + numpy.eye(6, k=-1)) / 6
+    spline[0, 1] = spline[5, 4] = 1 / 3
+    filtered = numpy.linalg.inv(spline)
+    assert numpy.allclose(t.grad(energy, x), 2 * numpy.asarray(x) @ filtered.T @ filtered)
+
+
 def test_derivatives_of_operators():
     n = 6
     a, out = weft.asarray(numpy.arange(float(n))), weft.zeros(n, "f64")

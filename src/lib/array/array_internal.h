@@ -63,6 +63,12 @@ void wfl_array_by_host(const wf_array *array, const char *function);
 /* Returns an array that owns n * size bytes of the processor's memory, and their address in *data; so this memory
  * counts and fails like all memory of the context. NULL, with an error: there is not so much. */
 wf_array *wfl_array_scratch(wf_context *ctx, int64_t n, size_t size, void **data);
+/* ---- rule.c ---- */
+struct wf_array_rule;
+/* Calls a rule whose input is x and whose output is y, for functions on a tape. The rule has these n numbers, too, which
+ * its hooks get from their inputs by wfl_noted_numbers. */
+wf_status wfl_run_noted(const struct wf_array_rule *rule, wf_array *y, const wf_array *x, const double *number, int n);
+wf_status wfl_noted_numbers(wf_arrays in, double *number, int n);
 /* ---- drop.c ---- */
 /* Consumes `array` and returns it without these axes, which have extent 1: distributed if ranks divide others and not these, else
  * an ordinary array. */

@@ -4,10 +4,15 @@
  * With z[k] = a w^-k, z[k]^-j = a^-j w^(j k), where j k = (j^2 + k^2 - (k - j)^2) / 2: elements times a^-j w^(j^2/2)
  * are convolved with w^(-d^2/2), and results multiplied by w^(k^2/2). This is Bluestein's algorithm with other chirps and
  * with a number of results of its own (axis.c, pass_shape.c). Phases are fractions of turns of a product that is rounded
- * once, so that they are as right for long lines as for short ones. */
+ * once, so that they are as right for long lines as for short ones.
+ *
+ * The adjoint for lines of n elements has n results: it is the transform with conj(w) of `count` elements from z = 1 on,
+ * whose results are multiplied by the conjugates of a^-j. A tape notes the transform as one step with this adjoint. */
 #include "lib/array/lines.h"
 #include "transform.h"
 #include <math.h>
+
+static bool has_start(const wf_czt_points *points) { return points->first != 0 || points->radius != 1; }
 
 /* a^-j for j < n. NULL: an error. */
 static wf_array *start_of(const wfl_plan *p, const wf_array *x, int64_t n, const wf_czt_points *points)
@@ -63,6 +68,14 @@ typedef struct job {
     int64_t outer, inner; /* of the whole array */
 } job;
 
+/* shape: of the whole result. */
+static void set_batch(job *j, wf_shape shape)
+{
+    const wf_axes axes = WF_AXES(j->axis);
+    j->outer = wfl_axes_count(&shape, axes - 1);
+    j->inner = wfl_axes_count(&shape, ~(axes | (axes - 1)));
+}
+
 /* x and y in C order. */
 static wf_status transform(const job *j, wf_array *y, const wf_array *x)
 {
@@ -71,7 +84,7 @@ static wf_status transform(const job *j, wf_array *y, const wf_array *x)
     int64_t n = wf_array_shape(x).dim[j->axis];
     wf_array *from = wfl_around(x, j->axis), *to = wfl_around(y, j->axis), *start = NULL;
     wf_status status = from && to ? WF_OK : wfl_array_error(p->ctx);
-    if (status == WF_OK && (points->first != 0 || points->radius != 1) && !(start = start_of(p, x, n, points)))
+    if (status == WF_OK && has_start(points) && !(start = start_of(p, x, n, points)))
         status = wfl_array_error(p->ctx);
     wfl_axis_pass a = { .plan = p, .kind = WFL_FFT_CHIRP, .n = n, .scale = 1, .start = start };
     a.outer = j->outer;
@@ -93,6 +106,93 @@ static wf_status transform_block(const wfl_lines *l, wf_array *y, wf_array *x, i
     return transform(l->user, y, x);
 }
 
+/* ---- on a tape ---- */
+enum { AXIS, FIRST, STEP, RADIUS, GROWTH, PART, NUMBERS }; /* of the rule */
+
+static wf_status read_numbers(wf_arrays in, wfl_plan *plan, job *j)
+{
+    double number[NUMBERS];
+    const wf_status status = wfl_noted_numbers(in, number, NUMBERS);
+    if (status != WF_OK)
+        return status;
+    *plan = (wfl_plan){ .ctx = wf_array_context(in.at[0]), .function = "wf_czt", .part = (wf_dtype)number[PART] };
+    *j = (job){ .plan = plan, .axis = (int)number[AXIS] };
+    j->points = (wf_czt_points){
+        .first = number[FIRST], .step = number[STEP], .radius = number[RADIUS], .growth = number[GROWTH]
+    };
+    return WF_OK;
+}
+
+static wf_status call(void *user, wf_arrays in, wf_arrays out)
+{
+    wfl_plan plan;
+    job j;
+    (void)user;
+    const wf_status status = read_numbers(in, &plan, &j);
+    if (status != WF_OK)
+        return status;
+    set_batch(&j, wf_array_shape(out.at[0]));
+    return transform(&j, out.at[0], in.at[0]);
+}
+
+/* Sets the derivative by x from the results of the adjoint transform, which are complex. */
+static wf_status end_adjoint(const job *j, wf_array *of_x, const wf_array *results)
+{
+    const wfl_plan *p = j->plan;
+    const wf_shape shape = wf_array_shape(of_x);
+    wf_array *start = NULL;
+    if (has_start(&j->points) && !(start = start_of(p, results, shape.dim[j->axis], &j->points)))
+        return wfl_array_error(p->ctx);
+    wf_graph *g = wfl_begin(p->ctx, p->function);
+    wf_val v = wf_in(g, results);
+    if (start)
+        v = wf_mul(v, wf_conj(wf_read(g, start, wf_iota(g, shape, j->axis))));
+    wf_out(g, of_x, wfl_is_complex_dtype(wf_array_dtype(of_x)) ? v : wf_real(v));
+    const wf_status status = wf_run(g);
+    wf_release(start);
+    return status;
+}
+
+static wf_status differentiate(void *user, wf_arrays in, wf_arrays out, wf_arrays upstream, wf_arrays grads)
+{
+    wfl_plan plan;
+    job j;
+    (void)user;
+    (void)out;
+    wf_status status = read_numbers(in, &plan, &j);
+    if (status != WF_OK || !grads.at[0])
+        return status;
+    const wf_shape shape = wf_array_shape(grads.at[0]);
+    job back = j;
+    back.points.first = 0;
+    back.points.radius = 1;
+    back.points.step = -j.points.step;
+    set_batch(&back, shape);
+    wf_array *results = wfl_new_beside(upstream.at[0], wfl_complex_dtype(plan.part), shape);
+    status = results ? transform(&back, results, upstream.at[0]) : wfl_array_error(plan.ctx);
+    if (status == WF_OK)
+        status = end_adjoint(&j, grads.at[0], results);
+    wf_release(results);
+    return status;
+}
+
+static wf_status transform_on_tape(const job *j, wf_array *y, const wf_array *x)
+{
+    const wf_array_rule rule = { .size = sizeof rule, .name = j->plan->function, .call = call, .vjp = differentiate };
+    const double number[NUMBERS] = { [AXIS] = j->axis,
+                                     [FIRST] = j->points.first,
+                                     [STEP] = j->points.step,
+                                     [RADIUS] = j->points.radius,
+                                     [GROWTH] = j->points.growth,
+                                     [PART] = j->plan->part };
+    return wfl_run_noted(&rule, y, x, number, NUMBERS);
+}
+
+static wf_status run(const job *j, wf_array *y, const wf_array *x)
+{
+    return wf_is_taped(x) ? transform_on_tape(j, y, x) : transform(j, y, x);
+}
+
 wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points)
 {
     wfl_plan p = { wf_array_context(x), __func__, WF_FFT_NONE, false, wfl_part_of(wf_array_dtype(x)), { 0 } };
@@ -110,8 +210,7 @@ wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points)
     if (j.points.growth != 1 || j.points.radius != 1)
         p.part = WF_F64; /* sizes of factors differ by more than f32 has */
     shape.dim[axis] = j.points.count;
-    j.outer = wfl_axes_count(&shape, axes - 1);
-    j.inner = wfl_axes_count(&shape, ~(axes | (axes - 1)));
+    set_batch(&j, shape);
     wf_dtype dtype = wfl_spectrum_dtype(wf_array_dtype(x));
     if (wf_array_dist(x)) {
         const wfl_lines l = { p.ctx, p.function, 1, { axes }, transform_block, NULL, &j };
@@ -119,7 +218,7 @@ wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points)
     }
     wf_array *from = wf_array_contiguous((wf_array *)x);
     wf_array *y = from ? wfl_array_beside(x, dtype, &shape) : NULL;
-    if (y && wf_array_count(y) && transform(&j, y, from) != WF_OK) {
+    if (y && wf_array_count(y) && run(&j, y, from) != WF_OK) {
         wf_release(y);
         y = NULL;
     }

@@ -7,30 +7,17 @@
  */
 #include "transform.h"
 
-/* What a rule needs besides its arrays. It is an array as well, since it has to live as long as the tape. */
+/* The numbers of a rule. */
 enum { KIND, INVERSE, AXES, SCALE, PART, NUMBERS };
 
-static wf_array *numbers_of(const wfl_whole *w)
-{
-    const double number[NUMBERS] = {
-        [KIND] = w->kind, [INVERSE] = w->plan->inverse, [AXES] = w->axes, [SCALE] = w->scale, [PART] = w->plan->part
-    };
-    wf_array *array = wf_empty(w->plan->ctx, WF_F64, WF_SHAPE(NUMBERS));
-    if (array && wf_upload(array, number, sizeof number) != WF_OK) {
-        wf_release(array);
-        array = NULL;
-    }
-    return array;
-}
-
-/* Describes the transform that the numbers are of. */
-static wf_status read_numbers(const wf_array *array, wfl_plan *plan, wfl_whole *w)
+/* Describes the transform that the inputs of a rule are of. */
+static wf_status read_numbers(wf_arrays in, wfl_plan *plan, wfl_whole *w)
 {
     double number[NUMBERS];
-    const wf_status status = wf_download(array, number, sizeof number);
+    const wf_status status = wfl_noted_numbers(in, number, NUMBERS);
     if (status != WF_OK)
         return status;
-    *plan = (wfl_plan){ .ctx = wf_array_context(array),
+    *plan = (wfl_plan){ .ctx = wf_array_context(in.at[0]),
                         .function = "wf_fft",
                         .inverse = number[INVERSE] != 0,
                         .part = (wf_dtype)number[PART] };
@@ -43,7 +30,7 @@ static wf_status transform(void *user, wf_arrays in, wf_arrays out)
     wfl_plan plan;
     wfl_whole w;
     (void)user;
-    const wf_status status = read_numbers(in.at[1], &plan, &w);
+    const wf_status status = read_numbers(in, &plan, &w);
     return status == WF_OK ? wfl_run_repeated(&w, out.at[0], in.at[0]) : status;
 }
 
@@ -99,7 +86,7 @@ static wf_status differentiate(void *user, wf_arrays in, wf_arrays out, wf_array
     wfl_whole w;
     (void)user;
     (void)out;
-    wf_status status = read_numbers(in.at[1], &plan, &w);
+    wf_status status = read_numbers(in, &plan, &w);
     if (status != WF_OK || !grads.at[0])
         return status;
     w.kind = back[w.kind];
@@ -112,9 +99,8 @@ wf_status wfl_run_on_tape(const wfl_whole *w, wf_array *y, const wf_array *x)
     const wf_array_rule rule = {
         .size = sizeof rule, .name = w->plan->function, .call = transform, .vjp = differentiate
     };
-    wf_array *numbers = numbers_of(w);
-    wf_status status = numbers ? wf_custom_arrays(w->plan->ctx, &rule, WF_ARRAYS((wf_array *)x, numbers), WF_ARRAYS(y))
-                               : wfl_array_error(w->plan->ctx);
-    wf_release(numbers);
-    return status;
+    const double number[NUMBERS] = {
+        [KIND] = w->kind, [INVERSE] = w->plan->inverse, [AXES] = w->axes, [SCALE] = w->scale, [PART] = w->plan->part
+    };
+    return wfl_run_noted(&rule, y, x, number, NUMBERS);
 }

@@ -1,7 +1,13 @@
 /* spline.c - coefficients of cubic B-splines: along an axis the filter 6 / (p + 4 + 1/p), p a step of one element, as a
  * recurrence forwards and one backwards. Each point of the index space has a line.
+ *
+ * Elements are a matrix times the coefficients, which is symmetric, but for WF_BORDER_REFLECT: there it is if the first and
+ * the last row are halved. So the adjoint of the filter is the filter itself or, of WF_BORDER_REFLECT, the filter of
+ * elements of which the first and the last one are doubled, with results of which the first and the last one are halved.
+ * A tape notes the filter as one step with this adjoint.
  */
 #include "lib/array/lines.h"
+#include "weft/derivative.h"
 #include "xform_internal.h"
 #include <string.h>
 
@@ -185,6 +191,72 @@ static wf_status filter_block(const wfl_lines *l, wf_array *y, wf_array *x, int 
     return filter_axes(l->user, y, x, axes);
 }
 
+/* ---- on a tape ---- */
+enum { AXES, BORDER, OUTSIDE, NUMBERS }; /* of the rule */
+
+static wf_status read_numbers(wf_arrays in, filter *f, wf_axes *axes)
+{
+    double number[NUMBERS];
+    const wf_status status = wfl_noted_numbers(in, number, NUMBERS);
+    if (status != WF_OK)
+        return status;
+    *axes = (wf_axes)number[AXES];
+    *f = (filter){ (wf_border)number[BORDER], number[OUTSIDE] };
+    return WF_OK;
+}
+
+static wf_status call(void *user, wf_arrays in, wf_arrays out)
+{
+    filter f;
+    wf_axes axes;
+    (void)user;
+    const wf_status status = read_numbers(in, &f, &axes);
+    return status == WF_OK ? filter_axes(&f, out.at[0], in.at[0], axes) : status;
+}
+
+/* y = x, whose first and last elements along each of the axes are multiplied. y may be x. */
+static wf_status scale_ends(wf_array *y, const wf_array *x, wf_axes axes, double factor)
+{
+    const wf_shape shape = wf_array_shape(x);
+    wf_graph *g = wfl_begin(wf_array_context(x), "wf_spline_filter");
+    wf_val v = wf_in(g, x);
+    for (int d = 0; d < shape.rank; ++d)
+        if (axes >> d & 1) {
+            wf_val k = wf_iota(g, shape, d);
+            v = wf_select(wf_or(wf_eq(k, 0), wf_eq(k, (double)(shape.dim[d] - 1))), wf_mul(v, factor), v);
+        }
+    wf_out(g, y, v);
+    return wf_run(g);
+}
+
+static wf_status differentiate(void *user, wf_arrays in, wf_arrays out, wf_arrays upstream, wf_arrays grads)
+{
+    filter f;
+    wf_axes axes;
+    (void)user;
+    (void)out;
+    wf_array *of_x = grads.at[0];
+    const wf_array *from = upstream.at[0];
+    wf_status status = read_numbers(in, &f, &axes);
+    if (status != WF_OK || !of_x)
+        return status;
+    f.outside = 0;
+    if (f.border == WF_BORDER_REFLECT) {
+        status = scale_ends(of_x, from, axes, 2);
+        from = of_x;
+    }
+    if (status == WF_OK)
+        status = filter_axes(&f, of_x, from, axes);
+    return status == WF_OK && f.border == WF_BORDER_REFLECT ? scale_ends(of_x, of_x, axes, 0.5) : status;
+}
+
+static wf_status filter_on_tape(const filter *f, wf_array *y, const wf_array *x, wf_axes axes)
+{
+    const wf_array_rule rule = { .size = sizeof rule, .name = "wf_spline_filter", .call = call, .vjp = differentiate };
+    const double number[NUMBERS] = { [AXES] = axes, [BORDER] = f->border, [OUTSIDE] = f->outside };
+    return wfl_run_noted(&rule, y, x, number, NUMBERS);
+}
+
 wf_array *wf_spline_filter(const wf_array *x, wf_axes axes, wf_border border, double outside)
 {
     wf_context *ctx = wf_array_context(x);
@@ -210,7 +282,7 @@ wf_array *wf_spline_filter(const wf_array *x, wf_axes axes, wf_border border, do
         return wfl_lines_new(&l, dtype, &shape, x);
     }
     wf_array *y = wfl_result_beside(x, dtype, &shape);
-    if (!y || filter_axes(&f, y, x, axes) == WF_OK)
+    if (!y || (wf_is_taped(x) ? filter_on_tape : filter_axes)(&f, y, x, axes) == WF_OK)
         return y;
     wf_release(y);
     return NULL;
