@@ -525,6 +525,10 @@ static void test_nothing_is_compiled_twice(void **state)
     OK(ctx, wf_get_info(ctx, false, &after));
     assert_true(after.compiled == before.compiled);
     assert_true(after.evaluated == before.evaluated + 20);
+    wf_info first = { .size = offsetof(wf_info, cache_bytes), .cache_bytes = 77, .evaluated = 78 };
+    OK(ctx, wf_get_info(ctx, false, &first)); /* the fields up to there, and no others */
+    assert_int_equal(first.vector_bits, after.vector_bits);
+    assert_true(first.cache_bytes == 77 && first.evaluated == 78);
     RELEASE(src, dst);
     wf_kernel_free(k);
 }

@@ -172,10 +172,13 @@ wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info)
     if (!ctx || !info)
         return wf__error(ctx, WF_ERR_ARG, "wf_get_info: %s is NULL", ctx ? "info" : "ctx");
     const wf__target *target = wf__engine_target(ctx->engine);
-    wf__engine_counts count = wf__engine_count(ctx->engine);
+    wf__engine_counts count = { 0 };
     wf__disk *disk = wf__engine_disk(ctx->engine);
     wf__disk_stats stats = { 0 };
-    wf__disk_get_stats(disk, &stats);
+    if (info->size > offsetof(wf_info, cache_bytes)) { /* looks at all files, and waits for compilations */
+        wf__disk_get_stats(disk, &stats);
+        count = wf__engine_count(ctx->engine);
+    }
     wf_info full = { .size = info->size,
                      .isa = target->name,
                      .vector_bits = target->vector_bits,

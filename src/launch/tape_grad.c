@@ -43,9 +43,29 @@ static wf_array *adjoint_view(const backward *b, wf__tape_memory *m, int64_t at,
     return wf__view_end(view);
 }
 
+static wf__tape_memory *memory_of(const backward *b, uint32_t i) { return &b->t->memory[b->s->memory[i] - 1]; }
+
 static wf_array *adjoint_at(const backward *b, uint32_t i)
 {
-    return adjoint_view(b, &b->t->memory[b->s->memory[i] - 1], b->s->at[i], b->s->array[i]);
+    return adjoint_view(b, memory_of(b, i), b->s->at[i], b->s->array[i]);
+}
+
+/* True if array i has all elements of its memory, in their order. */
+static bool is_whole(const backward *b, uint32_t i)
+{
+    const wf_array *a = b->s->array[i];
+    return !b->s->at[i] && wf_array_is_packed(a) && wf_array_count(a) == memory_of(b, i)->count;
+}
+
+/* As adjoint_at. *first: the memory has had no derivatives, and the caller sets all elements of the view in place of adding
+ * to them. */
+static wf_array *adjoint_to_add(const backward *b, uint32_t i, bool *first)
+{
+    wf__tape_memory *m = memory_of(b, i);
+    *first = !b->s->stored[i] && !m->adjoint && is_whole(b, i);
+    if (*first)
+        m->adjoint = wf_empty_with(b->t->ctx, dtype_of_adjoint(b->s->array[i]), WF_SHAPE(m->count), NULL);
+    return *first && !m->adjoint ? NULL : adjoint_at(b, i);
 }
 
 /* Adds the derivatives by the elements of an array of this shape to those of its memory. An element that the array repeats
@@ -97,6 +117,30 @@ static void record_again(const backward *b, wf_graph *g)
     record_section(b, g, &b->s->post);
 }
 
+/* True if a section stores the elements of array i at all its points. */
+static bool stores_elements(const wf__ir *ir, uint32_t i)
+{
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op == WF__STORE && ir->slot[n->a].object == i && !n->b && !n->d)
+            return true;
+    }
+    return false;
+}
+
+/* True if the launch, an array graph, gives all elements of the memory of array i new contents, and does not use the old ones:
+ * the derivatives of these are 0. */
+static bool is_replaced(const backward *b, uint32_t i)
+{
+    return !b->s->before[i] && stores_elements(&b->s->ir, i) && is_whole(b, i);
+}
+
+static void drop_adjoint(const backward *b, uint32_t i)
+{
+    wf_release(memory_of(b, i)->adjoint);
+    memory_of(b, i)->adjoint = NULL;
+}
+
 /* An array graph: its reads of whole arrays at the beginning are wanted, and those at the end have the adjoints. */
 static wf_status back_through_graph(const backward *b)
 {
@@ -104,11 +148,12 @@ static wf_status back_through_graph(const backward *b)
     const wf__noted *s = b->s;
     wf_val first[MOST], last[MOST], seed[MOST], grad[MOST];
     wf_array *view[MOST];
+    bool is_first[MOST];
     uint32_t of[MOST], wanted = 0, outs = 0;
     wf_graph *g = begin_again(b);
     for (uint32_t i = 0; i < s->n && wanted < MOST; ++i)
         if (s->varies[i] || has_adjoint(b, i)) {
-            view[wanted] = adjoint_at(b, i);
+            view[wanted] = adjoint_to_add(b, i, &is_first[wanted]);
             if (!view[wanted])
                 wf__poison(g, wf_last_status(b->t->ctx), "wf_tape_grad: no memory for derivatives");
             first[wanted] = wf_in(g, b->to[i]);
@@ -127,25 +172,17 @@ static wf_status back_through_graph(const backward *b)
      * before replaces it. */
     for (int stored = 1; stored >= 0; --stored)
         for (uint32_t k = 0; k < wanted; ++k)
-            if (s->stored[of[k]] && stored)
+            if (s->stored[of[k]] ? stored && !is_replaced(b, of[k]) : !stored && is_first[k])
                 (wf_out)(g, view[k], grad[k]);
             else if (!s->stored[of[k]] && !stored)
                 add_to(g, view[k], &s->array[of[k]]->shape, grad[k]);
     wf_status status = wf_run(g);
-    for (uint32_t k = 0; k < wanted; ++k)
+    for (uint32_t k = 0; k < wanted; ++k) {
         wf_release(view[k]);
-    return status;
-}
-
-/* True if a section stores the elements of array i at all its points. */
-static bool stores_elements(const wf__ir *ir, uint32_t i)
-{
-    for (wf__ref r = 1; r < ir->n; ++r) {
-        const wf__node *n = &ir->node[r];
-        if (n->op == WF__STORE && ir->slot[n->a].object == i && !n->b && !n->d)
-            return true;
+        if (s->stored[of[k]] && is_replaced(b, of[k]))
+            drop_adjoint(b, of[k]);
     }
-    return false;
+    return status;
 }
 
 /* True if each run of the operator stores all elements of array i. */
@@ -155,62 +192,115 @@ static bool stores_all(const wf__noted *s, uint32_t i)
            (stores_elements(&s->ir, i) && (s->kind == WF__ELEMENTS || wf__same_shape(&s->array[i]->shape, &s->space)));
 }
 
-typedef struct arrays { /* of an operator and its adjoint */
-    wf_array **out, **up, **wrt, **grad, **view;
+typedef struct arrays { /* of an operator or a rule, and its adjoint */
+    wf_array **out, **up, **wrt;
+    wf_array **grad, **view;      /* view: NULL where grad has been set as the derivatives of the memory themselves */
+    uint32_t *of_out, *of_wanted; /* numbers among the arrays of the step */
     uint32_t outs, wanted;
+    void *lists;
 } arrays;
+
+/* Makes the lists of a step. False: the context's error is set. */
+static bool arrays_begin(const backward *b, arrays *l)
+{
+    const size_t n = (size_t)b->s->n + 1;
+    wf_array **list = wf__alloc0(n * (5 * sizeof(wf_array *) + 2 * sizeof(uint32_t)));
+    uint32_t *of = (void *)(list ? list + 5 * n : NULL);
+    if (!list)
+        wf__error(b->t->ctx, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
+    else
+        *l = (arrays){ list, list + n, list + 2 * n, list + 3 * n, list + 4 * n, of, of + n, 0, 0, list };
+    return list != NULL;
+}
+
+static void arrays_end(const arrays *l)
+{
+    for (uint32_t k = 0; k < l->outs; ++k)
+        wf_release(l->up[k]);
+    for (uint32_t k = 0; k < l->wanted; ++k) {
+        wf_release(l->grad[k]);
+        wf_release(l->view[k]);
+    }
+    wf__free(l->lists);
+}
+
+/* Adds array i to those whose derivatives are wanted. zeros: `grad` is to hold zeros. False: the context's error is set. */
+static bool want(const backward *b, arrays *l, uint32_t i, bool zeros)
+{
+    const wf_array *a = b->s->array[i];
+    const wf_dtype dtype = dtype_of_adjoint(a);
+    const uint32_t k = l->wanted++;
+    bool first = zeros && !memory_of(b, i)->adjoint && is_whole(b, i);
+    wf_array *view = zeros ? adjoint_at(b, i) : adjoint_to_add(b, i, &first);
+    l->of_wanted[k] = i;
+    if (first) {
+        l->grad[k] = view;
+        return view != NULL;
+    }
+    l->view[k] = view;
+    l->grad[k] = zeros ? wf_full(b->t->ctx, dtype, a->shape, 0)
+                       : wf__array_make(b->t->ctx, "wf_tape_grad", dtype, &a->shape, NULL, b->to[i]->device);
+    return l->view[k] && l->grad[k];
+}
 
 static wf_status choose_arrays(const backward *b, arrays *l)
 {
     const wf__noted *s = b->s;
-    wf_context *ctx = b->t->ctx;
     for (uint32_t i = 0; i < s->n; ++i)
         if (s->stored[i] && has_adjoint(b, i)) {
             l->out[l->outs] = b->to[i];
+            l->of_out[l->outs] = i;
             if (!(l->up[l->outs++] = adjoint_at(b, i)))
-                return wf_last_status(ctx);
+                return wf_last_status(b->t->ctx);
         }
     for (uint32_t i = 0; i < s->n; ++i)
         if (s->stored[i] ? s->memory[i] && (s->before[i] || (has_adjoint(b, i) && !stores_all(s, i))) : s->varies[i]) {
-            const wf_array *a = b->to[i];
             l->wrt[l->wanted] = b->to[i];
-            l->view[l->wanted] = adjoint_at(b, i);
-            l->grad[l->wanted] = wf__array_make(ctx, "wf_tape_grad", dtype_of_adjoint(a), &a->shape, NULL, a->device);
-            if (!l->view[l->wanted] || !l->grad[l->wanted++])
-                return wf_last_status(ctx);
+            if (!want(b, l, i, false))
+                return wf_last_status(b->t->ctx);
         }
     return WF_OK;
+}
+
+/* True if all derivatives of the memory of array i, which the step stores, are those of what it stores there. */
+static bool is_all_stored(const backward *b, const arrays *l, uint32_t i)
+{
+    const wf__noted *s = b->s;
+    for (uint32_t k = 0; k < l->wanted; ++k)
+        if (s->memory[l->of_wanted[k]] == s->memory[i])
+            return false;
+    return is_whole(b, i);
 }
 
 /* Takes the derivatives of what was stored, and adds those of what was read. */
 static wf_status update_adjoints(const backward *b, const arrays *l)
 {
-    wf_graph *g = wf_begin_with(b->t->ctx, NULL);
-    for (uint32_t k = 0; k < l->outs; ++k)
+    wf_graph *g = NULL;
+    for (uint32_t k = 0; k < l->outs; ++k) {
+        const uint32_t i = l->of_out[k];
+        if (!b->s->memory[i] || !has_adjoint(b, i))
+            continue;
+        if (is_all_stored(b, l, i)) {
+            drop_adjoint(b, i);
+            continue;
+        }
+        g = g ? g : wf_begin_with(b->t->ctx, NULL);
         (wf_out)(g, l->up[k], (wf_val){ { 0, NULL } });
-    for (uint32_t k = 0; k < l->wanted; ++k)
-        add_to(g, l->view[k], &l->grad[k]->shape, wf_in(g, l->grad[k]));
-    return wf_run(g);
-}
-
-/* Releases what the lists of n places own. */
-static void release_arrays(const arrays *l, uint32_t n)
-{
-    for (uint32_t k = 0; k < n; ++k) {
-        wf_release(l->up[k]);
-        wf_release(l->grad[k]);
-        wf_release(l->view[k]);
     }
+    for (uint32_t k = 0; k < l->wanted; ++k)
+        if (l->view[k]) {
+            g = g ? g : wf_begin_with(b->t->ctx, NULL);
+            add_to(g, l->view[k], &l->grad[k]->shape, wf_in(g, l->grad[k]));
+        }
+    return g ? wf_run(g) : WF_OK;
 }
 
 /* An operator over an index space. */
 static wf_status back_through_space(const backward *b)
 {
-    const uint32_t n = b->s->n + 1;
-    wf_array **list = wf__alloc0(5 * (size_t)n * sizeof(wf_array *));
-    if (!list)
-        return wf__error(b->t->ctx, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
-    arrays l = { list, list + n, list + 2 * n, list + 3 * n, list + 4 * n, 0, 0 };
+    arrays l;
+    if (!arrays_begin(b, &l))
+        return WF_ERR_MEMORY;
     wf_status status = choose_arrays(b, &l);
     if (status == WF_OK) {
         wf_graph *g = begin_again(b);
@@ -220,8 +310,7 @@ static wf_status back_through_space(const backward *b)
     }
     if (status == WF_OK)
         status = update_adjoints(b, &l);
-    release_arrays(&l, n);
-    wf__free(list);
+    arrays_end(&l);
     return status;
 }
 
@@ -230,36 +319,31 @@ static wf_status back_through_rule(const backward *b)
 {
     const wf__noted *s = b->s;
     wf_context *ctx = b->t->ctx;
-    const uint32_t n = s->n + 1, outs = s->n - s->ins;
+    const uint32_t outs = s->n - s->ins;
     wf_status status = WF_OK;
-    wf_array **list = wf__alloc0(4 * (size_t)n * sizeof(wf_array *)), **grad = list + 3 * (size_t)n;
-    if (!list)
-        return wf__error(ctx, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
-    arrays l = { .up = list, .view = list + n, .grad = list + 2 * (size_t)n };
+    arrays l;
+    if (!arrays_begin(b, &l))
+        return WF_ERR_MEMORY;
     for (uint32_t i = s->ins; i < s->n && status == WF_OK; ++i) { /* zeros, where there are no derivatives yet */
         const wf_array *a = s->array[i];
         wf_dtype t = wf__has_adjoint(a->dtype) ? dtype_of_adjoint(a) : WF_F32;
+        l.of_out[l.outs] = i;
         l.up[l.outs] = s->memory[i] ? adjoint_at(b, i) : wf_full(ctx, t, a->shape, 0);
         status = l.up[l.outs++] ? WF_OK : wf_last_status(ctx);
     }
-    for (uint32_t i = 0; i < s->ins && status == WF_OK; ++i) {
-        const wf_array *a = s->array[i];
-        if (!s->varies[i])
-            continue;
-        l.view[l.wanted] = adjoint_at(b, i);
-        grad[i] = l.grad[l.wanted] = wf_full(ctx, dtype_of_adjoint(a), a->shape, 0);
-        status = l.view[l.wanted] && grad[i] ? WF_OK : wf_last_status(ctx);
-        ++l.wanted;
-    }
+    for (uint32_t i = 0; i < s->ins && status == WF_OK; ++i)
+        if (s->varies[i]) {
+            status = want(b, &l, i, true) ? WF_OK : wf_last_status(ctx);
+            l.wrt[i] = l.grad[l.wanted - 1]; /* by inputs here; NULL = not wanted */
+        }
     if (status == WF_OK && l.wanted && !s->rule.vjp)
         status = wf__error(ctx, WF_ERR_UNSUPPORTED, "wf_tape_grad: the rule '%s' has no .vjp", s->name);
     else if (status == WF_OK && l.wanted)
         status = s->rule.vjp(s->rule.user, (wf_arrays){ s->before, s->ins }, (wf_arrays){ s->after, outs },
-                             (wf_arrays){ l.up, outs }, (wf_arrays){ grad, s->ins });
+                             (wf_arrays){ l.up, outs }, (wf_arrays){ l.wrt, s->ins });
     if (status == WF_OK)
         status = update_adjoints(b, &l);
-    release_arrays(&l, n);
-    wf__free(list);
+    arrays_end(&l);
     return status;
 }
 
@@ -327,7 +411,12 @@ static wf_status begin_loss(const backward *b, const wf_array *loss)
     uint32_t m = wf__tape_memory_of(b->t, loss, &at);
     if (!m)
         return WF_OK;
-    wf_array *view = adjoint_view(b, &b->t->memory[m - 1], at, loss);
+    wf__tape_memory *memory = &b->t->memory[m - 1];
+    if (memory->count == 1) {
+        memory->adjoint = wf_full(b->t->ctx, dtype_of_adjoint(loss), WF_SHAPE(1), 1);
+        return memory->adjoint ? WF_OK : wf_last_status(b->t->ctx);
+    }
+    wf_array *view = adjoint_view(b, memory, at, loss);
     if (!view)
         return wf_last_status(b->t->ctx);
     wf_graph *g = wf_begin_with(b->t->ctx, NULL);

@@ -40,7 +40,7 @@ static void free_entry(entry *e)
 
 static int32_t vector_bits(wf_context *ctx)
 {
-    wf_info info = { .size = sizeof info };
+    wf_info info = { .size = offsetof(wf_info, cache_bytes) }; /* without the fields that take long */
     return wf_get_info(ctx, false, &info) == WF_OK ? info.vector_bits : 0;
 }
 
