@@ -84,6 +84,18 @@ enum { WF__AD_OPERANDS = 48 }; /* the most that wf__ad_operands gives */
  * function of complex numbers that it is a part of, the inputs of a rule, or what the adjoint of a loop depends on. */
 uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, bool forward, wf__ref operand[WF__AD_OPERANDS]);
 
+/* ---- elements that many values are joined into, by minimum, maximum or product (updates.c) ---- */
+/* A factor m 2^e other than 0, with m between 0.7 and 1.4 by size; or 0. Of products, m is the product of the others' and e and
+ * zero their sums. */
+typedef struct wf__factor {
+    wf__ref m, e, zero; /* zero: 1 for 0, else 0 */
+} wf__factor;
+wf__factor wf__factor_of(wf__ir *ir, wf__ref x);
+/* Returns the product `all` without one of its factors. */
+wf__ref wf__product_without(wf__ir *ir, wf__factor all, wf__factor one);
+/* Returns where a value is the minimum or maximum, or NaN, as the result then is. */
+wf__ref wf__is_result(wf__ir *ir, wf__ref x, wf__ref result);
+
 /* True for dtypes that have derivatives. */
 static inline bool wf__has_adjoint(unsigned t) { return wf__is_float(t) || wf__is_complex(t); }
 /* Dtype of the derivatives of a value: f32 for f16 and bf16, and c64 for c32, which are rounded once, when stored. */

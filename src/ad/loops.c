@@ -173,7 +173,11 @@ static bool can_copy(writer *w, const wf__activity *active, wf__ref loop, wf__re
         const wf__node *n = &in->node[r];
         const bool sum = n->op == WF__ACCUM && wf__node_join(n) == WF_JOIN_ADD;
         if (wf__op_is_effect(n->op) && n->op != WF__STORE && !sum && (n->op != WF__ACCUM || is_on_way(in, active, n))) {
-            wf__no_derivative(w->ir, w->task, n, " in a block that also computes what is differentiated, but for sums");
+            wf__no_derivative(w->ir, w->task, n,
+                              n->op == WF__ACCUM && w->ir->arrays
+                                  ? " in a block that also computes what is differentiated, but for sums; record an "
+                                    "operator over an index space"
+                                  : " in a block that also computes what is differentiated, but for sums");
             return false;
         }
     }

@@ -32,7 +32,7 @@ typedef struct factors {
     bool extreme;
 } factors;
 
-static wf__ref is_result(wf__ir *ir, wf__ref x, wf__ref result)
+wf__ref wf__is_result(wf__ir *ir, wf__ref x, wf__ref result)
 {
     return wf__op2(ir, WF__OP_or, wf__op2(ir, WF__OP_eq, x, result), wf__op2(ir, WF__OP_ne, x, x));
 }
@@ -42,19 +42,14 @@ static factors of_extreme(wf__ir *ir, const wf__join_update *u, wf__ref value, w
     const unsigned t = wf__dtype(ir, value);
     factors f = { .extreme = true };
     wf__ref all = with_old(ir, wf__join_op(u->join), scattered(ir, u, u->join, value), old);
-    f.value = is_result(ir, value, gathered(ir, u, all));
-    f.old = old ? is_result(ir, old, all) : 0;
+    f.value = wf__is_result(ir, value, gathered(ir, u, all));
+    f.old = old ? wf__is_result(ir, old, all) : 0;
     f.ties = with_old(ir, WF__OP_add, scattered(ir, u, WF_JOIN_ADD, wf__cast(ir, f.value, t)),
                       old ? wf__cast(ir, f.old, t) : 0);
     return f;
 }
 
-/* A factor m 2^e other than 0, with m between 0.7 and 1.4 by size; or 0. */
-typedef struct factor {
-    wf__ref m, e, zero; /* zero: 1 for 0, else 0 */
-} factor;
-
-static factor factor_of(wf__ir *ir, wf__ref x)
+wf__factor wf__factor_of(wf__ir *ir, wf__ref x)
 {
     wf__ref zero = wf__op2(ir, WF__OP_eq, x, number(ir, x, 0));
     x = wf__op3(ir, WF__OP_select, zero, number(ir, x, 1), x);
@@ -62,11 +57,10 @@ static factor factor_of(wf__ir *ir, wf__ref x)
     wf__ref low = wf__op2(ir, WF__OP_lt, wf__op1(ir, WF__OP_abs, m), number(ir, x, 0.7));
     m = wf__op2(ir, WF__OP_mul, m, wf__op3(ir, WF__OP_select, low, number(ir, x, 2), number(ir, x, 1)));
     e = wf__op2(ir, WF__OP_sub, e, wf__cast(ir, low, wf__dtype(ir, x)));
-    return (factor){ m, e, wf__cast(ir, zero, wf__dtype(ir, x)) };
+    return (wf__factor){ m, e, wf__cast(ir, zero, wf__dtype(ir, x)) };
 }
 
-/* Returns the product `all` without one of its factors. */
-static wf__ref without(wf__ir *ir, factor all, factor one)
+wf__ref wf__product_without(wf__ir *ir, wf__factor all, wf__factor one)
 {
     wf__ref rest =
         wf__op2(ir, WF__OP_ldexp, wf__op2(ir, WF__OP_div, all.m, one.m), wf__op2(ir, WF__OP_sub, all.e, one.e));
@@ -76,14 +70,15 @@ static wf__ref without(wf__ir *ir, factor all, factor one)
 
 static factors of_product(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old)
 {
-    factor one = factor_of(ir, value), before = { 0 }, at;
+    wf__factor one = wf__factor_of(ir, value), before = { 0 }, at;
     if (old)
-        before = factor_of(ir, old);
-    factor all = { with_old(ir, WF__OP_mul, scattered(ir, u, WF_JOIN_MUL, one.m), before.m),
-                   with_old(ir, WF__OP_add, scattered(ir, u, WF_JOIN_ADD, one.e), before.e),
-                   with_old(ir, WF__OP_add, scattered(ir, u, WF_JOIN_ADD, one.zero), before.zero) };
-    at = (factor){ gathered(ir, u, all.m), gathered(ir, u, all.e), gathered(ir, u, all.zero) };
-    return (factors){ .value = without(ir, at, one), .old = old ? without(ir, all, before) : 0 };
+        before = wf__factor_of(ir, old);
+    wf__factor all = { with_old(ir, WF__OP_mul, scattered(ir, u, WF_JOIN_MUL, one.m), before.m),
+                       with_old(ir, WF__OP_add, scattered(ir, u, WF_JOIN_ADD, one.e), before.e),
+                       with_old(ir, WF__OP_add, scattered(ir, u, WF_JOIN_ADD, one.zero), before.zero) };
+    at = (wf__factor){ gathered(ir, u, all.m), gathered(ir, u, all.e), gathered(ir, u, all.zero) };
+    return (factors){ .value = wf__product_without(ir, at, one),
+                      .old = old ? wf__product_without(ir, all, before) : 0 };
 }
 
 static factors factors_of(wf__ir *ir, const wf__join_update *u)

@@ -109,6 +109,8 @@ void wf__record_points(const wf__split *s, wf__again *a, bool stores)
     wf__again_begin(a);
     for (wf__ref r = 1; r < s->call.n && wf__is_recording(a->g); ++r) {
         const wf__node *n = &s->call.node[r];
+        if (s->replace && r < s->n && s->chain[r])
+            s->replace(s, a, r);
         if (n->op == WF__SETRED || (r < s->n && s->chain[r]) || (!stores && wf__op_is_effect(n->op)))
             continue;
         if (n->op == WF__RED)

@@ -22,7 +22,8 @@ typedef struct wf__reduced { /* a reduced variable, and arrays of the kept axes 
 } wf__reduced;
 
 typedef struct wf__level wf__level; /* adjoint_join.c */
-typedef struct wf__split {
+typedef struct wf__split wf__split;
+struct wf__split {
     const wf__derive *d;
     wf_graph *g; /* the operator */
     const wf__program *p;
@@ -33,8 +34,10 @@ typedef struct wf__split {
     wf__ir call;            /* WF_SECTION_CALL as straight code */
     uint32_t n;             /* its nodes, before contributions were found */
     uint8_t *chain;         /* [n] the node depends on a reduced variable that has no custom join */
-    uint8_t *reached;       /* [n] the node is joined to the variable */
-    wf__ref *when;          /* [n] where; 0 = always */
+    /* Records something in place of such a node; NULL = nothing. */
+    void (*replace)(const wf__split *s, wf__again *a, wf__ref r);
+    uint8_t *reached; /* [n] the node is joined to the variable */
+    wf__ref *when;    /* [n] where; 0 = always */
     wf__contribution *part;
     uint32_t part_n, part_cap;
     wf__reduced *red;
@@ -42,7 +45,7 @@ typedef struct wf__split {
     /* [level_n] partial results of custom joins: of each point, ..., of each point of the kept axes. */
     wf__level *level;
     uint32_t level_n;
-} wf__split;
+};
 
 /* ---- adjoint_parts.c: contributions and values ---- */
 wf_status wf__split_no_memory(const wf__split *s);

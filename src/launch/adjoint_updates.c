@@ -1,30 +1,33 @@
-/* adjoint_updates.c - derivatives of operators that accumulate by minimum, maximum or product, by two recordings:
+/* adjoint_updates.c - derivatives of operators that accumulate by minimum, maximum or product. The operator is recorded again
+ * with sums in place of these accumulations, which have the same derivatives where it is:
  *
- *   the points      over the operator's space: each stores the value that it accumulates as an element of its own
- *   an array graph  which accumulates these values, at the places and under the conditions of the points
+ *   extremes   the values that are equal to the element afterwards, divided by their number
+ *   products   each value times the product of the others
  *
- * What the values and the elements from before get is thus as in array graphs (ad/updates.c).
+ * Runs over the points before that find what the values are compared with, or divided by: the elements afterwards, and for
+ * extremes the numbers of equal values; for products mantissas, exponents and the number of zeros (ad/updates.c). All of
+ * these are arrays of the output's shape, so accumulations may stand in loops with any number of turns.
  */
 #include "ad/ad.h"
 #include "ad/loops.h"
 #include "launch/adjoint_reduce.h"
 
-typedef struct update {                  /* an accumulation */
-    wf__ref node;                        /* of wf__split.call */
-    uint32_t out;                        /* output of the operator */
-    wf_array *value, *derivative, *when; /* of the operator's space; when: NULL = always */
-    wf_array *index[WF_MAX_RANK];
-} update;
+typedef enum phase { FIND, COUNT, DERIVE } phase;
 
-typedef struct target { /* an output with accumulations */
-    wf_array *after;    /* a copy of its contents, into which values are accumulated; NULL = it has none */
+typedef struct target { /* an output into which values are accumulated by such a join */
+    wf_join join;       /* 0 = there are none */
     size_t wanted;      /* 1 + its number among the wanted arrays; 0 = it is none */
+    wf_array *before;   /* its contents */
+    wf_array *all;      /* extremes: the elements afterwards; products: mantissas */
+    wf_array *number;   /* extremes: of values that are the result; products: exponents */
+    wf_array *zeros;    /* products */
+    wf_array *sum;      /* in place of the output; without contents */
 } target;
 
 typedef struct updates {
-    wf__split s;
-    update *of;
-    uint32_t n;
+    wf__split s; /* the first member: wf__split.replace gets it */
+    phase step;
+    uint32_t *out;  /* [s.n] 1 + the output that a node accumulates into; 0 = none */
     target *target; /* [outs] */
 } updates;
 
@@ -68,33 +71,40 @@ static bool is_alone(const updates *u, const wf__node *n)
     return true;
 }
 
+/* True if a loop may read what it has stored, which the runs before the derivative do not store. */
+static bool reads_back(const wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        for (wf__ref q = 1; q < ir->n && ir->node[r].op == WF__LOAD && wf__turns_end(ir, r); ++q)
+            if (wf__op_is_store(ir->node[q].op) && wf__turns_end(ir, q) &&
+                ir->slot[ir->node[q].a].object == ir->slot[ir->node[r].a].object)
+                return true;
+    return false;
+}
+
 static bool find_updates(updates *u)
 {
     wf__split *s = &u->s;
-    uint32_t cap = 0;
     for (wf__ref r = 1; r < s->n && s->call.status == WF_OK; ++r) {
         const wf__node *n = &s->call.node[r];
         const uint32_t out = updated(s->g, s->d, &s->call, n);
         if (!out)
             continue;
-        if (wf__turns_end(&s->call, r))
-            wf__ir_fail_at(
-                &s->call, n, WF_ERR_UNSUPPORTED,
-                "%s: an operator that accumulates by minimum, maximum or product in a loop that stays a loop "
-                "has no derivative; accumulate after the loop",
-                s->d->function);
-        else if (!is_alone(u, n))
+        if (!is_alone(u, n))
             wf__ir_fail_at(
                 &s->call, n, WF_ERR_UNSUPPORTED,
                 "%s: an operator that accumulates by minimum, maximum or product and uses the array in another way, "
                 "too, has no derivative; say it as an array graph",
                 s->d->function);
-        else if (!wf__grow(&u->of, &cap, u->n + 1, sizeof *u->of))
-            wf__ir_fail(&s->call, WF_ERR_MEMORY, "%s: out of memory", s->d->function);
-        else {
-            u->of[u->n++] = (update){ .node = r, .out = out - 1 };
-            s->chain[r] = 1; /* it is not recorded again */
-        }
+        else if (reads_back(&s->call))
+            wf__ir_fail_at(
+                &s->call, n, WF_ERR_UNSUPPORTED,
+                "%s: an operator that accumulates by minimum, maximum or product, and reads in a loop an array "
+                "that it stores, has no derivative",
+                s->d->function);
+        u->out[r] = out;
+        u->target[out - 1].join = (wf_join)wf__node_join(n);
+        s->chain[r] = 1; /* it is not recorded again */
     }
     return s->call.status == WF_OK;
 }
@@ -102,77 +112,151 @@ static bool find_updates(updates *u)
 static wf_status make_arrays(updates *u)
 {
     const wf__split *s = &u->s;
-    for (uint32_t i = 0; i < u->n; ++i) {
-        update *of = &u->of[i];
-        const wf__node *n = &s->call.node[of->node];
-        const unsigned t = wf__dtype(&s->call, n->c);
-        of->value = wf__split_array(s, t, &s->space);
-        of->derivative = wf__split_array(s, wf__adjoint_dtype(t), &s->space);
-        of->when = n->d ? wf__split_array(s, WF_BOOL, &s->space) : NULL;
-        bool ok = of->value && of->derivative && (of->when || !n->d);
-        for (int d = 0; d < s->d->outs.at[of->out]->shape.rank; ++d)
-            ok = (of->index[d] = wf__split_array(s, WF_I64, &s->space)) && ok;
-        if (!ok)
+    for (size_t k = 0; k < s->d->outs.n; ++k) {
+        target *to = &u->target[k];
+        const wf_array *out = s->d->outs.at[k];
+        const unsigned t = wf__adjoint_dtype(out->dtype);
+        if (!to->join)
+            continue;
+        to->before = wf_copy(out);
+        to->all = wf__split_array(s, t, &out->shape);
+        to->number = wf__split_array(s, t, &out->shape);
+        to->zeros = to->join == WF_JOIN_MUL ? wf__split_array(s, t, &out->shape) : NULL;
+        to->sum = wf__split_array(s, t, &out->shape);
+        if (!to->before || !to->all || !to->number || !to->sum || (to->join == WF_JOIN_MUL && !to->zeros))
             return wf_last_status(s->ctx);
-        target *to = &u->target[of->out];
-        if (!to->after && !(to->after = wf_copy(s->d->outs.at[of->out])))
-            return wf_last_status(s->ctx);
-        for (size_t k = 0; k < s->d->wrt.n; ++k)
-            to->wanted = s->d->wrt.at[k] == s->d->outs.at[of->out] ? k + 1 : to->wanted;
+        for (size_t i = 0; i < s->d->wrt.n; ++i)
+            to->wanted = s->d->wrt.at[i] == out ? i + 1 : to->wanted;
     }
     return WF_OK;
 }
 
 /* ---- the points ---- */
-static void store_place(const updates *u, const wf__again *a, const update *of)
+/* The indices of the element into which node r accumulates. */
+static uint32_t place_of(const updates *u, const wf__again *a, wf__ref r)
 {
     const wf__split *s = &u->s;
-    const wf__ir *call = &s->call;
-    const wf__node *n = &call->node[of->node];
-    const wf_shape *shape = &s->d->outs.at[of->out]->shape;
-    for (int d = 0; d < shape->rank && wf__is_recording(a->g); ++d) {
+    const wf__node *n = &s->call.node[r];
+    const wf_shape *shape = &s->d->outs.at[u->out[r] - 1]->shape;
+    wf__ir *ir = wf__graph_ir(a->g);
+    wf__ref index[WF_MAX_RANK];
+    for (int d = 0; d < shape->rank; ++d) {
         const int axis = d + s->space.rank - shape->rank;
-        wf__ir *ir = wf__graph_ir(a->g);
-        wf__ref own = axis < 0 || shape->dim[d] == 1 ? wf__const_bits(ir, WF_I64, 0) : wf__index(ir, axis);
-        wf__store_to_array(a->g, s->d->function, of->index[d], 0, n->b ? a->map[wf__tuple_at(call, n->b)[d]] : own, 0);
+        if (n->b)
+            index[d] = a->map[wf__tuple_at(&s->call, n->b)[d]];
+        else
+            index[d] = axis < 0 || shape->dim[d] == 1 ? wf__const_bits(ir, WF_I64, 0) : wf__index(ir, axis);
     }
-    if (of->when && wf__is_recording(a->g))
-        wf__store_to_array(a->g, s->d->function, of->when, 0, a->map[n->d], 0);
+    return ir->status == WF_OK ? wf__tuple(ir, index, (uint32_t)shape->rank) : 0;
 }
 
-/* Records the points: `places`: with the places and conditions of their values, and nothing else. */
-static wf_graph *points(const updates *u, bool places)
+typedef struct place { /* an element, at the points that take part */
+    wf_graph *g;
+    const char *function;
+    uint32_t tuple;
+    wf__ref when;
+} place;
+
+static wf__ref read(const place *p, const wf_array *array)
+{
+    uint32_t slot;
+    if (!wf__is_recording(p->g) || !wf__array_slot(p->g, array, false, false, p->function, &slot))
+        return 0;
+    return wf__load_when(wf__graph_ir(p->g), slot, p->tuple, WF_BORDER_NONE, 0, p->when);
+}
+
+static void add(const place *p, const wf_array *array, wf_join join, wf__ref value, wf__ref when)
+{
+    uint32_t slot;
+    if (!value || !wf__is_recording(p->g) || !wf__array_slot(p->g, array, false, true, p->function, &slot))
+        return;
+    wf__accum(wf__graph_ir(p->g), slot, p->tuple, join, WF__MODE_AUTO, value, when);
+    wf__note_store(p->g, slot);
+}
+
+/* Returns the value as a constant of derivatives. */
+static wf__ref constant(const place *p, wf__ref value)
+{
+    bool number;
+    wf_val v = (wf_stop)(wf__value(p->g, value));
+    return wf__is_recording(p->g) ? wf__resolve(p->g, v, p->function, &number) : 0;
+}
+
+static void replace_extreme(const target *to, phase step, const place *p, wf__ref value)
+{
+    wf__ir *ir = wf__graph_ir(p->g);
+    if (step == FIND) {
+        add(p, to->all, to->join, value, p->when);
+        return;
+    }
+    wf__ref all = read(p, to->all), number = step == DERIVE ? read(p, to->number) : 0;
+    if (!all || (step == DERIVE && !number))
+        return;
+    wf__ref is = wf__is_result(ir, value, all), when = wf__both(ir, p->when, is);
+    if (step == COUNT)
+        add(p, to->number, WF_JOIN_ADD, wf__const_f64(ir, wf__dtype(ir, value), 1), when);
+    else
+        add(p, to->sum, WF_JOIN_ADD, wf__op2(ir, WF__OP_div, value, number), when);
+}
+
+static void replace_factor(const target *to, phase step, const place *p, wf__ref value)
+{
+    wf__ir *ir = wf__graph_ir(p->g);
+    const wf__factor one = wf__factor_of(ir, value);
+    if (step == FIND) {
+        add(p, to->all, WF_JOIN_MUL, one.m, p->when);
+        add(p, to->number, WF_JOIN_ADD, one.e, p->when);
+        add(p, to->zeros, WF_JOIN_ADD, one.zero, p->when);
+    } else if (step == DERIVE) {
+        wf__factor all = { 0 };
+        all.m = read(p, to->all);
+        all.e = read(p, to->number);
+        all.zero = read(p, to->zeros);
+        if (!all.m || !all.e || !all.zero)
+            return;
+        wf__ref others = constant(p, wf__product_without(ir, all, one));
+        add(p, to->sum, WF_JOIN_ADD, others ? wf__op2(ir, WF__OP_mul, value, others) : 0, p->when);
+    }
+}
+
+/* Records what stands in place of the accumulation r. */
+static void replace(const wf__split *s, wf__again *a, wf__ref r)
+{
+    const updates *u = (const updates *)s;
+    const wf__node *n = &s->call.node[r];
+    const target *to = &u->target[u->out[r] - 1];
+    wf__ir *ir = wf__graph_ir(a->g);
+    const place p = { a->g, s->d->function, place_of(u, a, r), n->d ? a->map[n->d] : 0 };
+    wf__ref value = wf__cast(ir, a->map[n->c], to->all->dtype);
+    if (!wf__is_recording(a->g) || !value)
+        return;
+    if (to->join == WF_JOIN_MUL)
+        replace_factor(to, u->step, &p, value);
+    else
+        replace_extreme(to, u->step, &p, value);
+}
+
+/* Records the points for a step. Those before the derivative store nothing besides. */
+static wf_graph *points(updates *u, phase step)
 {
     const wf__split *s = &u->s;
     wf_graph *g = wf__split_graph(s, &s->space, 0);
     wf__again a = { .g = g, .in = &s->call, .to = s->array, .function = s->d->function };
-    wf__record_points(s, &a, !places);
-    for (uint32_t i = 0; i < u->n && wf__is_recording(g); ++i) {
-        wf__store_to_array(g, s->d->function, u->of[i].value, 0, a.map[s->call.node[u->of[i].node].c], 0);
-        if (places)
-            store_place(u, &a, &u->of[i]);
-    }
+    u->step = step;
+    wf__record_points(s, &a, step == DERIVE);
     wf__again_end(&a);
     return g;
 }
 
-/* Runs the derivative of the points. room: for lists of outputs and wanted arrays. */
-static wf_status derive_points(const updates *u, wf_array **room)
+/* Runs the derivative of the points, with sums. room: for lists of outputs and wanted arrays. */
+static wf_status derive_points(updates *u, wf_array **room)
 {
     const wf__derive *d = u->s.d;
-    const size_t most = d->outs.n + u->n;
-    wf_array **out = room, **of_out = room + most, **wrt = room + 2 * most, **of_wrt = wrt + d->wrt.n;
-    size_t n = 0, wrts = 0;
-    const wf_arrays *given = d->reverse ? &d->seeds : &d->results, *wanted = d->reverse ? &d->results : &d->seeds;
+    wf_array **out = room, **wrt = out + d->outs.n, **of_wrt = wrt + d->wrt.n;
+    const wf_arrays *wanted = d->reverse ? &d->results : &d->seeds;
+    size_t wrts = 0;
     for (size_t k = 0; k < d->outs.n; ++k)
-        if (!u->target[k].after) {
-            out[n] = d->outs.at[k];
-            of_out[n++] = given->at[k];
-        }
-    for (uint32_t i = 0; i < u->n; ++i) {
-        out[n] = u->of[i].value;
-        of_out[n++] = u->of[i].derivative;
-    }
+        out[k] = u->target[k].join ? u->target[k].sum : d->outs.at[k];
     for (size_t k = 0; k < d->wrt.n; ++k) {
         bool is_target = false;
         for (size_t i = 0; i < d->outs.n; ++i)
@@ -182,76 +266,98 @@ static wf_status derive_points(const updates *u, wf_array **room)
         wrt[wrts] = d->wrt.at[k];
         of_wrt[wrts++] = wanted->at[k];
     }
-    const wf_arrays by_out = { of_out, n }, by_wrt = { of_wrt, wrts };
+    const wf_arrays by_wrt = { of_wrt, wrts };
     const wf__derive of = { .function = d->function,
                             .reverse = d->reverse,
-                            .outs = { out, n },
+                            .outs = { out, d->outs.n },
                             .wrt = { wrt, wrts },
-                            .seeds = d->reverse ? by_out : by_wrt,
-                            .results = d->reverse ? by_wrt : by_out };
-    return wf__derive_operator(points(u, false), &of);
+                            .seeds = d->reverse ? d->seeds : by_wrt,
+                            .results = d->reverse ? by_wrt : d->results };
+    return wf__derive_operator(points(u, DERIVE), &of);
 }
 
-/* ---- the array graph ---- */
-static void accumulate(const updates *u, wf_graph *g, const update *of, wf_val value)
+/* ---- elements ---- */
+static wf__ref element_of(const updates *u, wf_graph *g, const wf_array *array, unsigned t)
 {
-    wf_val index[WF_MAX_RANK];
-    const wf__node *n = &u->s.call.node[of->node];
-    wf_array *to = u->target[of->out].after;
-    const int rank = to->shape.rank;
-    for (int d = 0; d < rank; ++d)
-        index[d] = wf_in(g, of->index[d]);
-    const wf_vals place = { index, (size_t)rank };
-    const wf_join join = (wf_join)wf__node_join(n);
-    if (of->when)
-        wf_accumulate_if_n(g, wf_in(g, of->when), join, WF_MODE_AUTO, to, value, place);
-    else
-        wf_accumulate_n(g, join, WF_MODE_AUTO, to, value, place);
+    bool number;
+    wf_val v = wf_in(g, array);
+    wf__ref r = wf__is_recording(g) ? wf__resolve(g, v, u->s.d->function, &number) : 0;
+    return r ? wf__cast(wf__graph_ir(g), r, t) : 0;
 }
 
-/* Records the accumulations and their derivative. val: [4 * most]; most: updates and outputs together. */
-static wf_graph *accumulations(const updates *u, wf_val *val, size_t most)
+static wf_graph *elements(const updates *u)
 {
     const wf__split *s = &u->s;
-    const wf__derive *d = s->d;
-    wf_val *first = val, *last = val + most, *seed = val + 2 * most, *result = val + 3 * most;
-    size_t firsts = 0, lasts = 0, seeds = 0;
-    wf_graph *g =
-        wf_begin_with(s->ctx, &(wf_space){ .size = sizeof(wf_space), .name = "adjoint", .stream = s->g->stream });
-    for (uint32_t i = 0; i < u->n; ++i)
-        first[firsts++] = wf_in(g, u->of[i].value);
-    for (size_t k = 0; k < d->outs.n; ++k) {
-        wf_val before = u->target[k].after ? wf_in(g, u->target[k].after) : (wf_val){ { 0, NULL } };
-        if (u->target[k].wanted)
-            first[firsts++] = before;
+    return wf_begin_with(s->ctx, &(wf_space){ .size = sizeof(wf_space), .name = "adjoint", .stream = s->g->stream });
+}
+
+static void set(wf_graph *g, wf_array *array, wf__ref value)
+{
+    if (value && wf__is_recording(g))
+        (wf_out)(g, array, wf__value(g, value));
+}
+
+/* Sets what the runs over the points add to, from the contents before. */
+static wf_status begin_step(const updates *u, phase step)
+{
+    wf_graph *g = elements(u);
+    for (size_t k = 0; k < u->s.d->outs.n && wf__is_recording(g); ++k) {
+        const target *to = &u->target[k];
+        if (!to->join || (step == COUNT && to->join == WF_JOIN_MUL))
+            continue;
+        wf__ir *ir = wf__graph_ir(g);
+        const unsigned t = to->all->dtype;
+        wf__ref before = element_of(u, g, to->before, t), all = step == COUNT ? element_of(u, g, to->all, t) : 0;
+        if (!before || (step == COUNT && !all))
+            continue;
+        if (step == COUNT)
+            set(g, to->number, wf__cast(ir, wf__is_result(ir, before, all), t));
+        else if (to->join == WF_JOIN_MUL) {
+            const wf__factor f = wf__factor_of(ir, before);
+            set(g, to->all, f.m);
+            set(g, to->number, f.e);
+            set(g, to->zeros, f.zero);
+        } else
+            set(g, to->all, before);
     }
-    for (uint32_t i = 0; i < u->n; ++i)
-        accumulate(u, g, &u->of[i], first[i]);
-    for (size_t k = 0; k < d->outs.n; ++k)
-        if (u->target[k].after) {
-            last[lasts++] = wf_in(g, u->target[k].after);
-            if (d->reverse)
-                seed[seeds++] = wf_in(g, d->seeds.at[k]);
-        }
-    if (d->reverse) {
-        wf_vjp_n((wf_vals){ last, lasts }, (wf_vals){ seed, seeds }, (wf_vals){ first, firsts }, result);
-        for (uint32_t i = 0; i < u->n; ++i)
-            (wf_out)(g, u->of[i].derivative, *result++);
-        for (size_t k = 0; k < d->outs.n; ++k)
-            if (u->target[k].wanted)
-                (wf_out)(g, d->results.at[u->target[k].wanted - 1], *result++);
-        return g;
+    return wf__run_recorded(g);
+}
+
+/* Returns a seed times the derivative of the elements afterwards by those from before. */
+static wf__ref through_elements(const updates *u, wf_graph *g, const target *to, const wf_array *seed)
+{
+    const unsigned t = to->all->dtype;
+    wf__ref before = element_of(u, g, to->before, t), all = element_of(u, g, to->all, t);
+    wf__ref number = element_of(u, g, to->number, t), part = element_of(u, g, seed, t);
+    wf__ref zeros = to->zeros ? element_of(u, g, to->zeros, t) : 0;
+    if (!wf__is_recording(g))
+        return 0;
+    wf__ir *ir = wf__graph_ir(g);
+    if (to->join == WF_JOIN_MUL) {
+        const wf__factor product = { all, number, zeros };
+        return wf__op2(ir, WF__OP_mul, part, wf__product_without(ir, product, wf__factor_of(ir, before)));
     }
-    for (uint32_t i = 0; i < u->n; ++i)
-        seed[seeds++] = wf_in(g, u->of[i].derivative);
-    for (size_t k = 0; k < d->outs.n; ++k)
-        if (u->target[k].wanted)
-            seed[seeds++] = wf_in(g, d->seeds.at[u->target[k].wanted - 1]);
-    wf_jvp_n((wf_vals){ last, lasts }, (wf_vals){ first, firsts }, (wf_vals){ seed, seeds }, result);
-    for (size_t k = 0; k < d->outs.n; ++k)
-        if (u->target[k].after)
-            (wf_out)(g, d->results.at[k], *result++);
-    return g;
+    part = wf__op2(ir, WF__OP_div, part, number);
+    wf__ref is = wf__is_result(ir, before, all), zero = wf__const_f64(ir, t, 0);
+    return wf__op3(ir, WF__OP_select, is, part, zero);
+}
+
+/* Reverse mode: sets the derivatives by the contents from before. Forward mode: sets the results to the part of these contents,
+ * to which the points add. */
+static wf_status derive_elements(const updates *u)
+{
+    const wf__derive *d = u->s.d;
+    wf_graph *g = elements(u);
+    for (size_t k = 0; k < d->outs.n && wf__is_recording(g); ++k) {
+        const target *to = &u->target[k];
+        const size_t i = to->wanted - 1;
+        if (to->join && to->wanted)
+            set(g, d->reverse ? d->results.at[i] : d->results.at[k],
+                through_elements(u, g, to, d->reverse ? d->seeds.at[k] : d->seeds.at[i]));
+        else if (to->join && !d->reverse)
+            (wf_out)(g, d->results.at[k], (wf_val){ { 0, NULL } });
+    }
+    return wf__run_recorded(g);
 }
 
 /* ---- beginning and end ---- */
@@ -271,8 +377,10 @@ static wf_status begin(updates *u)
     if (wf__straighten(&rec->ir, &s->call, s->d->function)) {
         s->n = s->call.n;
         s->chain = wf__alloc0(s->n);
-        if (!s->chain)
+        u->out = wf__alloc0(s->n * sizeof *u->out);
+        if (!s->chain || !u->out)
             return wf__split_no_memory(s);
+        s->replace = replace;
         if (find_updates(u))
             return make_arrays(u);
     }
@@ -280,40 +388,40 @@ static wf_status begin(updates *u)
     return s->call.status;
 }
 
-static wf_status derive_both(const updates *u)
+static wf_status derive_all(updates *u)
 {
     const wf__derive *d = u->s.d;
-    const size_t most = u->n + d->outs.n;
-    wf_array **room = wf__alloc0((2 * (most + d->wrt.n) + 1) * sizeof *room);
-    wf_val *val = wf__alloc0((4 * most + 1) * sizeof *val);
-    wf_status status = room && val ? wf__run_recorded(points(u, true)) : wf__split_no_memory(&u->s);
-    if (status == WF_OK && !d->reverse)
-        status = derive_points(u, room);
+    wf_array **room = wf__alloc0((d->outs.n + 2 * d->wrt.n + 1) * sizeof *room);
+    bool counts = false;
+    for (size_t k = 0; k < d->outs.n; ++k)
+        counts = counts || (u->target[k].join && u->target[k].join != WF_JOIN_MUL);
+    wf_status status = room ? begin_step(u, FIND) : wf__split_no_memory(&u->s);
     if (status == WF_OK)
-        status = wf__run_recorded(accumulations(u, val, most));
-    if (status == WF_OK && d->reverse)
+        status = wf__run_recorded(points(u, FIND));
+    if (status == WF_OK && counts)
+        status = begin_step(u, COUNT);
+    if (status == WF_OK && counts)
+        status = wf__run_recorded(points(u, COUNT));
+    if (status == WF_OK)
+        status = derive_elements(u);
+    if (status == WF_OK)
         status = derive_points(u, room);
     wf__free(room);
-    wf__free(val);
     return status;
 }
 
 static void end(updates *u)
 {
-    for (uint32_t i = 0; i < u->n; ++i) {
-        update *of = &u->of[i];
-        wf_release(of->value);
-        wf_release(of->derivative);
-        wf_release(of->when);
-        for (int d = 0; d < WF_MAX_RANK; ++d)
-            wf_release(of->index[d]);
+    for (size_t k = 0; u->target && k < u->s.d->outs.n; ++k) {
+        const target *to = &u->target[k];
+        wf_array *of[] = { to->before, to->all, to->number, to->zeros, to->sum };
+        for (size_t i = 0; i < WF__COUNT(of); ++i)
+            wf_release(of[i]);
     }
-    for (size_t k = 0; u->target && k < u->s.d->outs.n; ++k)
-        wf_release(u->target[k].after);
     wf__ir_free(&u->s.call);
     wf__free(u->s.chain);
     wf__free(u->s.array);
-    wf__free(u->of);
+    wf__free(u->out);
     wf__free(u->target);
 }
 
@@ -322,7 +430,7 @@ static wf_status derive(wf_graph *graph, const wf__derive *d)
     updates u = { .s = { .d = d, .g = graph, .p = &graph->program, .ctx = graph->ctx } };
     wf_status status = begin(&u);
     if (status == WF_OK)
-        status = derive_both(&u);
+        status = derive_all(&u);
     end(&u);
     return status;
 }
