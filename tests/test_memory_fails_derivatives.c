@@ -264,11 +264,12 @@ static wf_status reductions(wf_context *ctx)
 }
 
 /* The largest of c and all x^2. */
-static wf_graph *update(wf_context *ctx, wf_array *a, wf_array *c)
+static wf_graph *update(wf_context *ctx, wf_array *a, wf_array *c, wf_array *all)
 {
     wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(a));
     wf_val x = wf_in(g, a);
     wf_accumulate_if(g, wf_lt(x, 4), WF_JOIN_MAX, c, wf_mul(x, x), wf_const(g, WF_I64, 0));
+    wf_accumulate(g, WF_JOIN_MUL, all, x, wf_const(g, WF_I64, 0));
     return g;
 }
 
@@ -276,19 +277,23 @@ static wf_status updates(wf_context *ctx)
 {
     wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *c = wf_full(ctx, WF_F32, WF_SHAPE(1), 9);
     wf_array *one = wf_full(ctx, WF_F32, WF_SHAPE(1), 1), *grad = wf_like(a), *by_c = wf_like(c), *along = wf_like(c);
-    wf_status status = a && c && one && grad && by_c && along ? WF_OK : missing(ctx);
+    wf_array *all = wf_full(ctx, WF_F32, WF_SHAPE(1), 1), *product = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+    wf_status status = a && c && one && grad && by_c && along && all && product ? WF_OK : missing(ctx);
     if (status == WF_OK) {
-        wf_graph *g = update(ctx, a, c);
-        status = g ? wf_adjoint(g, WF_ARRAYS(c), WF_ARRAYS(one), WF_ARRAYS(a, c), WF_ARRAYS(grad, by_c)) : missing(ctx);
+        wf_graph *g = update(ctx, a, c, all);
+        status = g ? wf_adjoint(g, WF_ARRAYS(c, all), WF_ARRAYS(one, one), WF_ARRAYS(a, c), WF_ARRAYS(grad, by_c))
+                   : missing(ctx);
     }
     if (status == WF_OK) {
-        wf_graph *g = update(ctx, a, c);
-        status = g ? wf_tangent(g, WF_ARRAYS(a, c), WF_ARRAYS(a, one), WF_ARRAYS(c), WF_ARRAYS(along)) : missing(ctx);
+        wf_graph *g = update(ctx, a, c, all);
+        status = g ? wf_tangent(g, WF_ARRAYS(a, c), WF_ARRAYS(a, one), WF_ARRAYS(c, all), WF_ARRAYS(along, product))
+                   : missing(ctx);
     }
-    assert_true(holds(grad, (const float[]){ 0, 0, 3, 0 }, N, &status));
+    assert_true(holds(grad, (const float[]){ 24, 12, 11, 6 }, N, &status));
+    assert_true(holds(product, (const float[]){ 96 }, 1, &status));
     assert_true(holds(by_c, (const float[]){ 0.5f }, 1, &status));
     assert_true(holds(along, (const float[]){ 9.5f }, 1, &status));
-    RELEASE(a, c, one, grad, by_c, along);
+    RELEASE(a, c, one, grad, by_c, along, all, product);
     return status;
 }
 
