@@ -229,3 +229,11 @@ void distributed_end(distributed_run *r)
         r->want[k] = NULL;
     }
 }
+
+wf_status distributed_compare(distributed_run *r, int ranks, wf_ranks_error *e)
+{
+    distributed_alone(r);
+    const wf_status status = wf_ranks_threads(ranks, distributed_on_rank, r, NULL, e);
+    distributed_end(r);
+    return status;
+}

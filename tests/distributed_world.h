@@ -42,6 +42,8 @@ void distributed_alone(distributed_run *run); /* sets run->want */
 /* A function for wf_ranks_threads, with the run as `user`: fails where results differ from run->want. */
 wf_status distributed_on_rank(wf_ranks *ranks, void *run);
 void distributed_end(distributed_run *run);
+/* Runs the case alone and on ranks, which are threads, and compares. *e: of the first failure. */
+wf_status distributed_compare(distributed_run *run, int ranks, wf_ranks_error *e);
 
 /* ---- for cases: arrays are distributed as the run says ---- */
 bool world_failed(distributed_world *w); /* notes the first error */

@@ -379,10 +379,7 @@ static void check(int ranks, int threads, int cut, wf_device device, wf__fence f
             continue;
         distributed_run run = { .it = &cases[k], .threads = threads, .cut = cut, .device = device, .fence = fence };
         wf_ranks_error e = { 0 };
-        distributed_alone(&run);
-        wf_status status = wf_ranks_threads(ranks, distributed_on_rank, &run, NULL, &e);
-        distributed_end(&run);
-        if (status != WF_OK)
+        if (distributed_compare(&run, ranks, &e) != WF_OK)
             fail_msg("%s on %d ranks, %d threads, cut %d: rank %d: %s", cases[k].name, ranks, threads, cut, (int)e.rank,
                      e.text);
     }
@@ -496,6 +493,15 @@ static wf_array *convolution_of(const wf_array *x)
 }
 
 static wf_array *column_sums_of(const wf_array *x) { return wf_array_sum(x, WF_AXES(1) | WF_DROP_AXES); }
+
+/* Of an array that is cut as the product is, and one of which each rank needs all rows. */
+static wf_array *product_of(const wf_array *x)
+{
+    wf_array *square = wf_array_extract(x, WF_SHAPE(6, 6), (int64_t[]){ 0, 1 }, WF_BORDER_NONE, 0);
+    wf_array *out = square ? wf_array_matmul(square, x) : NULL;
+    wf_release(square);
+    return out;
+}
 
 static wf_array *whitened_of(const wf_array *x)
 {
@@ -614,7 +620,8 @@ static void memory_fails(void **state)
                       { "all", middle_of, true, 11, 3 },       { "line", line_order_of, false, 7, 2 },
                       { "extract", part_of, true, 1, 3 },      { "argmax", argmax_of, false, 1, 3 },
                       { "gaussian", gaussian_of, true, 1, 2 }, { "convolve", convolution_of, true, 17, 2 },
-                      { "whiten", whitened_of, true, 3, 2 },   { "sum", column_sums_of, true, 1, 3 } };
+                      { "whiten", whitened_of, true, 3, 2 },   { "sum", column_sums_of, true, 1, 3 },
+                      { "product", product_of, true, 3, 3 } };
     wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
     wf_array *x = alone(ctx);
     /* The thread sanitizer sees the same messages in all of them, and in each failure. */

@@ -46,6 +46,21 @@ WF_API wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const i
 /* Writes `region`, converted, so that its first element is at `offset` ([rank]); the rest is left out.
  * Aliasing: they have one rank and may overlap. */
 WF_API wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t *offset);
+/* Of an axis of an array, the elements start + step * i, where i is the index along an axis of a shape; -1: `start` alone. */
+typedef struct wf_axis_slice {
+    int64_t start, step; /* a step may be 0 or negative */
+    int along;
+} wf_axis_slice;
+/* A copy of slices of an array, one for each of its axes, in any order of the axes of `shape`. Of a distributed array, axes of
+ * the result are divided as those which they come from. Errors: WF_ERR_BOUNDS: elements beyond the array.
+ * Example: b[y, x] = a[x, 3, 2 * y]: wf_array_slice(a, WF_SHAPE(h, w), (wf_axis_slice[]){ { 0, 1, 1 }, { 3, 0, -1 }, { 0, 2, 0 } }); */
+WF_API wf_array *wf_array_slice(const wf_array *array, wf_shape shape, const wf_axis_slice *slices);
+/* Writes `values`, converted, which broadcast to `shape`, to slices of an array: b[y, x] of the example to a[x, 3, 2 * y].
+ * Aliasing: values may share memory with the array. If several places of the shape are one element, any one is written. */
+WF_API wf_status wf_array_assign_slice(wf_array *array, wf_shape shape, const wf_axis_slice *slices,
+                                       const wf_array *values);
+/* A copy of another shape, whose elements are those of the array in C order. An extent of -1 is found. */
+WF_API wf_array *wf_array_reshape(const wf_array *array, wf_shape shape);
 /* n regions of extents `shape`, [n, shape...]: the first element of region i is at offsets[i, d], [n, rank].
  * Dtypes: offsets are integers. The array's rank is below WF_MAX_RANK. */
 WF_API wf_array *wf_array_extract_regions(const wf_array *array, wf_shape shape, const wf_array *offsets,

@@ -342,7 +342,7 @@ static void add_rest(rest *r, int64_t dim, int64_t stride)
 static outcome begin(indexing *x, wf_array *array, PyObject *key, bool simple, char **data)
 {
     *x = (indexing){ .n = 0 };
-    if (!is_of_host(array) || wf_is_freezing(wfpy.context) || wf_is_taped(array))
+    if (!is_of_host(array) || wf_array_dist(array) || wf_is_freezing(wfpy.context) || wf_is_taped(array))
         return NOT_HERE;
     outcome done = split(x, array, key);
     if (done == DONE && simple && x->one_mask && wf_array_count(array) >= WFPY_LONG)

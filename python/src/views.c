@@ -1,5 +1,5 @@
 /* views.c - views of arrays: array[key] with numbers, slices, None and Ellipsis, assignment to such a view, and views with
- * other axes or another shape. */
+ * other axes or another shape. Of a distributed array they are copies, and assignment writes by index. */
 #include "weft_python.h"
 
 /* ---- array[key] ---- */
@@ -47,13 +47,18 @@ static bool slice_axis(wf_array **view, int axis, PyObject *slice)
     return step(view, wf_view_slice(*view, axis, start, end, by));
 }
 
+static bool may_have_more(const wf_shape *shape)
+{
+    if (shape->rank == WF_MAX_RANK)
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "an array has at most %d axes", WF_MAX_RANK);
+    return shape->rank < WF_MAX_RANK;
+}
+
 static bool add_axis(wf_array **view, int axis)
 {
     wf_shape shape = wf_array_shape(*view);
-    if (shape.rank == WF_MAX_RANK) {
-        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "an array has at most %d axes", WF_MAX_RANK);
+    if (!may_have_more(&shape))
         return false;
-    }
     for (int i = shape.rank; i > axis; --i)
         shape.dim[i] = shape.dim[i - 1];
     shape.dim[axis] = 1;
@@ -61,24 +66,32 @@ static bool add_axis(wf_array **view, int axis)
     return step(view, wf_view_reshape(*view, shape));
 }
 
-wf_array *wfpy_view_of(wf_array *array, PyObject *key)
+/* Counts the axes that the parts of a key name, of an array of `rank` axes. -1: an exception is set. */
+static int count_named(PyObject *key, int rank)
 {
-    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_Size(key) : 1;
-    int rank = wf_array_shape(array).rank, named = 0;
+    int named = 0;
     bool open = false;
-    for (Py_ssize_t i = 0; i < n; ++i) {
+    for (Py_ssize_t i = 0, n = PyTuple_Check(key) ? PyTuple_Size(key) : 1; i < n; ++i) {
         PyObject *part = key_part(key, i);
         named += part != Py_None && part != Py_Ellipsis;
         if (part == Py_Ellipsis && open) {
             PyErr_SetString(wfpy.error[WF_ERR_BOUNDS], "an index has at most one Ellipsis");
-            return NULL;
+            return -1;
         }
         open = open || part == Py_Ellipsis;
     }
-    if (named > rank) {
-        PyErr_Format(wfpy.error[WF_ERR_BOUNDS], "%d indices for an array of %d axes", named, rank);
+    if (named <= rank)
+        return named;
+    PyErr_Format(wfpy.error[WF_ERR_BOUNDS], "%d indices for an array of %d axes", named, rank);
+    return -1;
+}
+
+wf_array *wfpy_view_of(wf_array *array, PyObject *key)
+{
+    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_Size(key) : 1;
+    const int rank = wf_array_shape(array).rank, named = count_named(key, rank);
+    if (named < 0)
         return NULL;
-    }
     wf_array *view = wf_retain(array);
     int axis = 0;
     for (Py_ssize_t i = 0; i < n; ++i) {
@@ -102,13 +115,119 @@ wf_array *wfpy_view_of(wf_array *array, PyObject *key)
     return view;
 }
 
+/* ---- array[key] of a distributed array ---- */
+/* What a key names: slices, and the shape of the result. */
+typedef struct named {
+    wf_shape shape;
+    wf_axis_slice slice[WF_MAX_RANK];
+    bool all; /* all elements in their order, and no other axes */
+} named;
+
+static void take_axis(named *k, int axis, int64_t start, int64_t count, int64_t step)
+{
+    k->slice[axis] = (wf_axis_slice){ start, step, k->shape.rank };
+    k->shape.dim[k->shape.rank++] = count;
+}
+
+/* Adds a slice or a number. False: an exception is set. */
+static bool take_part(named *k, const wf_shape *whole, int axis, PyObject *part)
+{
+    Py_ssize_t start, stop, by;
+    const int64_t extent = whole->dim[axis];
+    if (PySlice_Check(part)) {
+        if (PySlice_Unpack(part, &start, &stop, &by) < 0)
+            return false;
+        const Py_ssize_t count = PySlice_AdjustIndices((Py_ssize_t)extent, &start, &stop, by);
+        k->all = k->all && count == extent && by == 1;
+        take_axis(k, axis, start, count, by);
+        return true;
+    }
+    const Py_ssize_t at = PyNumber_AsSsize_t(part, PyExc_IndexError);
+    if (at == -1 && PyErr_Occurred())
+        return false;
+    if (at < -extent || at >= extent) {
+        PyErr_Format(wfpy.error[WF_ERR_BOUNDS], "index %zd is out of range for axis %d of extent %lld", at, axis,
+                     (long long)extent);
+        return false;
+    }
+    k->all = false;
+    k->slice[axis] = (wf_axis_slice){ .start = at < 0 ? at + extent : at, .along = -1 };
+    return true;
+}
+
+/* Finds what a key of numbers, slices, None and Ellipsis names. False: an exception is set. */
+static bool find_named(const wf_array *array, PyObject *key, named *k)
+{
+    const wf_shape whole = wf_array_shape(array);
+    const Py_ssize_t n = PyTuple_Check(key) ? PyTuple_Size(key) : 1;
+    const int names = count_named(key, whole.rank);
+    int axis = 0;
+    *k = (named){ .all = true };
+    for (Py_ssize_t i = 0; names >= 0 && i <= n; ++i) {
+        PyObject *part = i < n ? key_part(key, i) : Py_Ellipsis; /* the axes behind the key */
+        const int last = i < n ? axis + whole.rank - names : whole.rank;
+        if (part == Py_None) {
+            if (!may_have_more(&k->shape))
+                return false;
+            k->shape.dim[k->shape.rank++] = 1;
+            k->all = false;
+        } else if (part == Py_Ellipsis) {
+            for (; axis < last; ++axis) {
+                if (!may_have_more(&k->shape))
+                    return false;
+                take_axis(k, axis, 0, whole.dim[axis], 1);
+            }
+        } else if (!may_have_more(&k->shape) || !take_part(k, &whole, axis++, part))
+            return false;
+    }
+    return names >= 0;
+}
+
+/* Returns a copy of slices. */
+static PyObject *slice_of(const wf_array *array, wf_shape shape, const wf_axis_slice *slice)
+{
+    wfpy_released r = wfpy_release_gil(false);
+    wf_array *made = wf_array_slice(array, shape, slice);
+    wfpy_take_gil(r);
+    return wfpy_array_new(made);
+}
+
+static PyObject *get_distributed(wf_array *array, PyObject *key)
+{
+    named k;
+    if (!find_named(array, key, &k))
+        return NULL;
+    return k.all ? wfpy_array_new(wf_retain(array)) : slice_of(array, k.shape, k.slice);
+}
+
+static int set_distributed(wf_array *array, const named *k, PyObject *value)
+{
+    PyObject *from = wfpy_as_array(value, WF_NONE);
+    wf_array *elements = from ? wfpy_array_of(from) : NULL;
+    wf_status status = WF_ERR_ARG;
+    if (elements) {
+        wfpy_released r = wfpy_release_gil(false);
+        status = wf_array_assign_slice(array, k->shape, k->slice, elements);
+        wfpy_take_gil(r);
+        if (status != WF_OK)
+            wfpy_raise();
+    }
+    Py_XDECREF(from);
+    return status == WF_OK ? 0 : -1;
+}
+
+/* ---- */
+
 PyObject *wfpy_get_item(PyObject *self, PyObject *key)
 {
     if (has_wide(key)) {
         PyObject *made = wfpy_index_get(self, key);
         return made || PyErr_Occurred() ? made : PyObject_CallFunctionObjArgs(wfpy.wide_index, self, key, NULL);
     }
-    wf_array *array = wfpy_array_of(self), *view = array ? wfpy_view_of(array, key) : NULL;
+    wf_array *array = wfpy_array_of(self);
+    if (wf_array_dist(array))
+        return get_distributed(array, key);
+    wf_array *view = array ? wfpy_view_of(array, key) : NULL;
     return view ? wfpy_array_new(view) : NULL;
 }
 
@@ -126,7 +245,13 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value)
         Py_XDECREF(done);
         return done ? 0 : -1;
     }
-    wf_array *array = wfpy_array_to_write(self), *view = array ? wfpy_view_of(array, key) : NULL;
+    wf_array *array = wfpy_array_to_write(self);
+    named k = { .all = true };
+    if (wf_array_dist(array) && !find_named(array, key, &k))
+        return -1;
+    if (!k.all)
+        return set_distributed(array, &k, value);
+    wf_array *view = array ? wf_array_dist(array) ? wf_retain(array) : wfpy_view_of(array, key) : NULL;
     PyObject *from = view ? wfpy_as_array(value, WF_NONE) : NULL;
     wf_array *elements = from ? wfpy_array_of(from) : NULL, *there = NULL;
     int result = -1;
@@ -159,10 +284,25 @@ PyObject *wfpy_sequence_item(PyObject *self, Py_ssize_t i)
         PyErr_SetString(wfpy.error[WF_ERR_BOUNDS], "the index is out of range");
         return NULL;
     }
-    return wfpy_array_new(wf_view_at(array, 0, i));
+    if (!wf_array_dist(array))
+        return wfpy_array_new(wf_view_at(array, 0, i));
+    named k = { .slice[0] = { .start = i, .along = -1 } };
+    const wf_shape whole = wf_array_shape(array);
+    for (int d = 1; d < whole.rank; ++d)
+        take_axis(&k, d, 0, whole.dim[d], 1);
+    return slice_of(array, k.shape, k.slice);
 }
 
 /* ---- other axes, other shapes ---- */
+
+/* Returns the view, or a copy of a distributed array. */
+static PyObject *permuted(wf_array *array, const int *axes)
+{
+    wfpy_released r = wfpy_release_gil(false);
+    wf_array *made = wf_array_dist(array) ? wf_array_permute(array, axes) : wf_view_permute(array, axes);
+    wfpy_take_gil(r);
+    return wfpy_array_new(made);
+}
 
 PyObject *wfpy_get_transposed(PyObject *self, void *closure)
 {
@@ -171,7 +311,7 @@ PyObject *wfpy_get_transposed(PyObject *self, void *closure)
     int axes[WF_MAX_RANK], rank = array ? wf_array_shape(array).rank : 0;
     for (int i = 0; i < rank; ++i)
         axes[i] = rank - 1 - i;
-    return array ? wfpy_array_new(wf_view_permute(array, axes)) : NULL;
+    return array ? permuted(array, axes) : NULL;
 }
 
 static PyObject *reshape(PyObject *self, PyObject *args)
@@ -182,6 +322,12 @@ static PyObject *reshape(PyObject *self, PyObject *args)
     Py_XDECREF(extents);
     if (!array)
         return NULL;
+    if (wf_array_dist(array)) {
+        wfpy_released r = wfpy_release_gil(false);
+        wf_array *made = wf_array_reshape(array, shape);
+        wfpy_take_gil(r);
+        return wfpy_array_new(made);
+    }
     wf_array *view = wf_view_reshape(array, shape);
     if (view)
         return wfpy_array_new(view);
@@ -212,12 +358,35 @@ static PyObject *transpose(PyObject *self, PyObject *args)
             array = NULL;
     }
     Py_XDECREF(sequence);
-    return array ? wfpy_array_new(wf_view_permute(array, axes)) : NULL;
+    return array ? permuted(array, axes) : NULL;
 }
+/* Sets slices that repeat a distributed array along axes of a shape. False: it does not broadcast to that. */
+static bool find_broadcast(const wf_array *array, const wf_shape *shape, named *k)
+{
+    const wf_shape whole = wf_array_shape(array);
+    const int more = shape->rank - whole.rank;
+    bool fits = more >= 0;
+    *k = (named){ .shape = *shape };
+    for (int d = 0; fits && d < whole.rank; ++d) {
+        fits = whole.dim[d] == 1 || whole.dim[d] == shape->dim[d + more];
+        k->slice[d] = (wf_axis_slice){ .step = 1, .along = whole.dim[d] == shape->dim[d + more] ? d + more : -1 };
+    }
+    return fits;
+}
+
 static PyObject *broadcast_to(PyObject *self, PyObject *object)
 {
     wf_shape shape;
     wf_array *array = wfpy_shape(object, false, &shape) ? wfpy_array_of(self) : NULL;
+    named k;
+    if (wf_array_dist(array)) {
+        char text[96];
+        if (find_broadcast(array, &shape, &k))
+            return slice_of(array, k.shape, k.slice);
+        wf_shape_text(&shape, text, sizeof text);
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "broadcast_to: the array does not broadcast to %s", text);
+        return NULL;
+    }
     return array ? wfpy_array_new(wf_view_broadcast(array, shape)) : NULL;
 }
 

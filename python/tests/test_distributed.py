@@ -200,11 +200,78 @@ def test_results(group, a):
     same(share, x / x.sum())
 
 
+KEYS = (
+    0, -1, slice(2, 5), slice(None, None, 2), slice(None, None, -1), slice(4, 1, -2), slice(3, 3), (1, 2), (1, 2, 3),
+    (slice(None), 3), (..., -2), (None, 1), (slice(1, 4), None, ..., slice(None, None, 3)), (..., None), (2, ..., None, 0),
+)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_slices(a, key):
+    part = a[key]
+    same(part, x[key])
+    assert part.ranks is (a.ranks if part.ndim else None)
+    expected = x.copy()
+    for value in (7, x[key] * 2, weft.asarray(x[key]), part * 3, numpy.float64(2.5)):
+        a[key] = value
+        expected[key] = value.collect() if isinstance(value, weft.Array) else value
+        same(a, expected)
+    a[key] += 1
+    expected[key] += 1
+    same(a, expected)
+
+
+def test_slices_are_copies(a):
+    part = a[1:3]
+    part[...] = 0
+    same(a, x)
+    whole = a[...]
+    whole[0] = 5  # the array itself
+    assert a[0, 0, 0].item() == 5
+
+
+def test_other_shapes(a):
+    same(a.T, x.T)
+    same(a.transpose(1, 2, 0), x.transpose(1, 2, 0))
+    for shape in ((-1,), (30, 4), (6, 20), (5, 6, 4), (1, 6, 5, 1, 4), (2, 60)):
+        same(a.reshape(shape), x.reshape(shape))
+    same(a[:, :1].broadcast_to((6, 5, 4)), numpy.broadcast_to(x[:, :1], SHAPE))
+    same(a.broadcast_to((2, 6, 5, 4)), numpy.broadcast_to(x, (2,) + SHAPE))
+    for row, right in zip(a, x):
+        same(row, right)
+    same(a[[3, 1]], x[[3, 1]])
+    same(weft.concatenate([a, x, a[1:]], 0), numpy.concatenate([x, x, x[1:]]))
+    for wrong, error, text in (
+        (lambda: a[6], weft.BoundsError, "index 6 is out of range for axis 0 of extent 6"),
+        (lambda: a[0, 0, 0, 0], weft.BoundsError, "4 indices for an array of 3 axes"),
+        (lambda: a[..., ...], weft.BoundsError, "at most one Ellipsis"),
+        (lambda: a.reshape(7, -1), weft.ShapeError, "7"),
+        (lambda: a.reshape(121), weft.ShapeError, "does not have the elements"),
+        (lambda: a.broadcast_to((7, 5, 4)), weft.ShapeError, r"does not broadcast to \(7, 5, 4\)"),
+        (lambda: a.transpose(0, 0, 1), weft.ArgumentError, "each of the 3 axes once"),
+        (lambda: a.__setitem__(0, x[:2]), weft.ShapeError, "does not broadcast"),
+        (lambda: a.__setitem__((0, 0), 1j), weft.DtypeError, "complex"),
+        (lambda: a[(None,) * 6], weft.ShapeError, "at most 8 axes"),
+    ):
+        with pytest.raises(error, match=text):
+            wrong()
+
+
+def test_products(a):
+    m = x[0].T @ x[1]
+    same(a[0].T @ a[1], weft.asarray(x[0].T) @ weft.asarray(x[1]))
+    assert numpy.array_equal(numpy.asarray((a[0].T @ a[1]).collect()), m)
+    same(a @ weft.asarray(x[0].T), weft.asarray(x) @ weft.asarray(x[0].T))
+    same(a @ a[0, 0], weft.asarray(x) @ weft.asarray(x[0, 0]))
+    same(a[0, 0] @ a[0, 1], weft.asarray(x[0, 0]) @ weft.asarray(x[0, 1]))
+    assert (a @ weft.asarray(x[0].T)).ranks is a.ranks
+
+
 @pytest.mark.parametrize("use", [
-    numpy.asarray, memoryview, list, pickle.dumps, lambda a: a[0], lambda a: a[1:], lambda a: a[a > 1], lambda a: a.T,
-    lambda a: a[numpy.array([1])], lambda a: a.tolist(), lambda a: a.tobytes(), lambda a: a.numpy(), lambda a: a.strides,
-    lambda a: a.reshape(-1), lambda a: weft.cumsum(a), lambda a: weft.concatenate([a, a]), lambda a: weft.png(a[0]),
-    lambda a: numpy.fft.fft(a), lambda a: a.__setitem__(0, 1),
+    numpy.asarray, memoryview, pickle.dumps, lambda a: a[a > 1], lambda a: a.tolist(), lambda a: a.tobytes(),
+    lambda a: a.numpy(), lambda a: a.strides, lambda a: weft.cumsum(a), lambda a: weft.png(a[0]),
+    lambda a: numpy.fft.fft(a), lambda a: a.__setitem__([0, 1], 1), lambda a: a.__setitem__(a > x + 1, x),
+    lambda a: numpy.add.at(a, [0], 1),
 ])
 def test_what_needs_all_elements(a, use):
     with pytest.raises((weft.ArgumentError, BufferError), match="Array.collect"):

@@ -68,7 +68,7 @@ def concatenate(arrays: Sequence[ArrayLike], axis: SupportsIndex | None = 0) -> 
             raise ShapeError(f"concatenate: {p.shape} and {parts[0].shape} differ beside axis {axis}")
     shape = list(parts[0].shape)
     shape[axis] = sum(p.shape[axis] for p in parts)
-    made = empty(tuple(shape), result_type(*parts), parts[0].device)
+    made = _weft._empty_beside(tuple(shape), result_type(*parts), parts[0].device, parts)
     at = 0
     for p in parts:
         made[(slice(None),) * axis + (slice(at, at + p.shape[axis]),)] = p

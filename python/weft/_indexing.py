@@ -113,7 +113,8 @@ class _Split:
         except ShapeError as error:
             raise BoundsError(f"indices: {error}") from None
         self.one_mask = len(places) == 1 and all(self.checked)
-        self.turned = self.view.transpose(self.axes + self.rest)
+        order = self.axes + self.rest
+        self.turned = self.view if order == list(range(len(order))) else self.view.transpose(order)
         for number, checked in enumerate(self.checked):
             if not checked:
                 self._check(number)
@@ -230,8 +231,17 @@ def _value_for(array: Array, value: Any) -> Any:
     return value.astype(array.dtype).to_device(array.device)  # a copy: it may share memory with the array
 
 
+def _refuse_distributed(array: Array) -> None:
+    if array.ranks is not None:
+        raise _weft.ArgumentError(
+            "elements of a distributed array at indices from memory are written by a kernel (weft.kernel), or in "
+            "Array.block, or in an array of all elements (Array.collect)"
+        )
+
+
 def accumulate(array: Array, key: Any, value: Any, join: str) -> None:
     """Joins values with array[key], also where a place is named several times: numpy.add.at and others."""
+    _refuse_distributed(array)
     value = _value_for(array, value)
     if not any(isinstance(part, Array) for part in _plain(key)):
         array, key = array[_plain(key)][None], [0]
@@ -251,6 +261,8 @@ def put(array: Array, key: Any, value: Any) -> None:
     if mask is not None and value.size == 1 and value.ndim <= 1:
         array[...] = ops.select(mask, value.reshape(()), array)
         return
+    if array.ranks is not None and any(isinstance(part, Array) for part in _plain(key)):
+        _refuse_distributed(array)
     s = _Split(array, key)
     if not any(isinstance(p, Array) for p in s.indices):
         array[_plain(key)] = value

@@ -252,6 +252,11 @@ static void beside_arrays(const wf_beside *of, const wf_shape *shape, wf__beside
     const wf_array *first = NULL; /* a distributed operand */
     bool joins = leaves_one(rank, axes);
     *out = (wf__beside){ .like = NULL };
+    if (of->along) {
+        if (of->operands == 1 && of->operand[0] && of->operand[0]->distributed)
+            of->operand[0]->ctx->services->beside_group(of->operand[0], of->along, shape, out);
+        return;
+    }
     for (size_t i = 0; i < of->operands; ++i) {
         const wf_array *a = of->operand[i];
         first = first ? first : a && a->distributed ? a : NULL;

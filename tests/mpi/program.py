@@ -73,6 +73,65 @@ def with_other_axes(a):
     yield weft.iwise(SHAPE[1:])(lambda y, x: y * x)
 
 
+def sliced(a):
+    """Slices, which keep the blocks of `a` where they can, other shapes, and what is made of them."""
+    yield a[2:10]
+    yield a[::2, 1:, ::-3]
+    yield a[3]
+    yield a[..., -1]
+    yield a[1, 2, 3]
+    yield a[:, None, 4]
+    yield a.T
+    yield a.transpose(1, 0, 2)
+    yield a.reshape(-1)
+    yield a.reshape(13, 160)
+    yield a[:1]
+    yield a[0][None].broadcast_to((3, 10, 16))
+    yield weft.squeeze(a[:, 2:3])
+    yield weft.flip(a, 1)
+    yield weft.roll(a, 3, 0)
+    yield weft.diff(a, axis=2)
+    yield weft.stack([a, a * 2], 1)
+    yield weft.concatenate([a, weft.asarray(x), a[4:]])
+    yield list(a)[12]
+    yield a[[5, 0, 12, 5]]
+    yield a[:, [1, 3], [0, -1]]
+    yield weft.take(a, [2, 2, 9], 1)
+    yield a[2:10] + a[3:11]
+
+
+def assigned(a):
+    """Arrays whose slices are written."""
+    b = a.copy()
+    b[2:10] = a[3:11]
+    b[::3, 1] = 5
+    b[-1] += 2
+    yield b
+    c = a.copy()
+    c[1:] = c[:-1]
+    c[:, ::-2, 3:5] = numpy.arange(10).reshape(5, 2)
+    c[c > 1] = 0
+    c[..., 0] = c[..., 1]
+    yield c
+
+
+def products(a):
+    """Products of matrices and vectors."""
+    line, plain = a[0, 0], weft.asarray(x[0].T.copy())
+    yield a @ plain
+    yield plain @ a
+    yield a @ a.transpose(0, 2, 1)
+    yield a[0] @ a[1].T
+    yield a[0].T @ a[0]
+    yield a @ line
+    yield a[2] @ line
+    yield line @ a[2].T
+    yield line @ line
+    yield weft.dot(a[0], a[1].T)
+    yield weft.outer(line, line)
+    yield weft.tensordot(a, a, 2 * [[1, 2]])
+
+
 def computed(a):
     """Results by name; `a` may be distributed."""
     yield "diffused", diffused(a, 5)
@@ -99,6 +158,9 @@ def computed(a):
     yield "scan", weft.cumsum(a, axis=1)
     yield "f64", a.astype("f8")
     yield "copy", a.copy()
+    yield "sliced", list(sliced(a))
+    yield "assigned", list(assigned(a))
+    yield "products", list(products(a))
 
 
 def parts(made):
@@ -156,7 +218,8 @@ def check_files(group, grid, folder):
 
 def check_mistakes(group):
     a = weft.zeros(SHAPE, ranks=group)
-    for wrong in (lambda: numpy.asarray(a), lambda: a[0], lambda: a.tolist(), lambda: memoryview(a), lambda: a.T):
+    for wrong in (lambda: numpy.asarray(a), lambda: a.tolist(), lambda: memoryview(a), lambda: a[a > 1],
+                  lambda: a.__setitem__([0, 1], 1), lambda: numpy.add.at(a, [0], 1)):
         try:
             wrong()
             assert False

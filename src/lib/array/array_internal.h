@@ -63,6 +63,8 @@ void wfl_array_by_host(const wf_array *array, const char *function);
 /* Returns an array that owns n * size bytes of the processor's memory, and their address in *data; so this memory
  * counts and fails like all memory of the context. NULL, with an error: there is not so much. */
 wf_array *wfl_array_scratch(wf_context *ctx, int64_t n, size_t size, void **data);
+/* region.c: returns a view of the region of extents `shape` at `offset`, which lies inside of an ordinary array. */
+wf_array *wfl_array_part(const wf_array *array, const wf_shape *shape, const int64_t *offset);
 /* ---- rule.c ---- */
 struct wf_array_rule;
 /* Calls a rule whose input is x and whose output is y, for functions on a tape. The rule has these n numbers, too, which

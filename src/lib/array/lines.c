@@ -18,7 +18,7 @@ bool wfl_distributed_together(wf_context *ctx, const char *function, const wf_ar
     return false;
 }
 
-static bool same_dist(const wf_dist *a, const wf_dist *b)
+bool wfl_same_dist(const wf_dist *a, const wf_dist *b)
 {
     bool same = wfl_same_shape(&a->shape, &b->shape);
     for (int d = 0; same && d < a->shape.rank; ++d)
@@ -84,7 +84,7 @@ static void consider(choice *c)
         block *= (double)((c->dist.shape.dim[d] + c->dist.grid[d] - 1) / c->dist.grid[d]);
     const wf_shape last = wf_array_shape(c->y);
     const wf_dist result = wf_dist_resize(&c->dist, &last);
-    const bool stays = c->first + steps == c->l->steps && same_dist(&result, wf_array_dist(c->y));
+    const bool stays = c->first + steps == c->l->steps && wfl_same_dist(&result, wf_array_dist(c->y));
     const double cost = block * (pass * steps + (stays ? 0 : exchange)) / steps;
     if (c->cost >= 0 && cost > c->cost)
         return;
@@ -189,7 +189,7 @@ static int do_steps(const wfl_lines *l, wf_array *y, const wf_array *x, wf_array
     if (!is_last && l->between)
         l->between(l, first + count, &dtype, &shape);
     const wf_dist to_dist = wf_dist_resize(dist, &shape);
-    wf_array *to = is_last && same_dist(&to_dist, wf_array_dist(y)) ? wf_retain(y)
+    wf_array *to = is_last && wfl_same_dist(&to_dist, wf_array_dist(y)) ? wf_retain(y)
                    : *array != x && wf_array_dtype(*array) == dtype && wfl_same_shape(&dist->shape, &shape)
                        ? wf_retain(*array)
                        : wf_empty_distributed(l->ctx, dtype, wf_array_ranks(y), &to_dist);

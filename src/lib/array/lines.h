@@ -27,6 +27,8 @@ wf_array *wfl_lines_new(const wfl_lines *l, wf_dtype dtype, const wf_shape *shap
 
 /* False, with an error, unless both arrays are distributed over one group, and launches are neither queued nor noted. */
 bool wfl_distributed_together(wf_context *ctx, const char *function, const wf_array *y, const wf_array *x);
+/* True if both cut an array into the same blocks. */
+bool wfl_same_dist(const wf_dist *a, const wf_dist *b);
 /* Collective: a new array over the same ranks, which do not divide these axes. */
 wf_array *wfl_distributed_whole(const wf_array *x, wf_dtype dtype, const wf_shape *shape, wf_axes axes);
 #endif

@@ -4,6 +4,8 @@
  * lanes], a as blocks [k, ROWS].
  */
 #include "blas.h"
+#include "product.h"
+#include "weft/distributed.h"
 
 enum { ROWS = 6, PAIR_ROWS = 3, LANE_BYTES = 256 };
 
@@ -22,6 +24,12 @@ static bool product_of(const char *function, const wf_array *a, const wf_array *
     return true;
 }
 
+wf_dtype wfl_dot_dtype(wf_dtype t)
+{
+    const bool is_unsigned = wf_dtype_kind(t) == WF_KIND_UNSIGNED;
+    return t < WF_F16 ? (is_unsigned ? WF_U64 : WF_I64) : wfl_is_complex_dtype(t) ? WF_C128 : WF_F64;
+}
+
 wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
 {
     wf_context *ctx = wf_array_context(a ? a : b);
@@ -38,8 +46,7 @@ wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
     }
     if (!product_of(__func__, a, b, &t, &shape) || !wfl_axes_of(ctx, &shape, &axes, &drop, "wf_array_dot"))
         return NULL;
-    bool is_unsigned = wf_dtype_kind(t) == WF_KIND_UNSIGNED;
-    wf_dtype work = t < WF_F16 ? (is_unsigned ? WF_U64 : WF_I64) : wfl_is_complex_dtype(t) ? WF_C128 : WF_F64;
+    const wf_dtype work = wfl_dot_dtype(t);
     wf_graph *g = wfl_begin(ctx, __func__);
     wf_val x = wf_cast(wf_in(g, a), work), y = wf_cast(wf_in(g, b), work);
     wf_val sum = wf_reduce(WF_JOIN_ADD, wf_mul(x, y), axes);
@@ -179,6 +186,27 @@ static wf_array *product(const wf_array *a, const wf_array *b, const wf_shape *o
     return result;
 }
 
+wf_array *wfl_matrix_product(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
+{
+    const int64_t m = out->dim[out->rank - 2], n = out->dim[out->rank - 1],
+                  lanes = LANE_BYTES / (int64_t)wf_dtype_size(dtype);
+    wf_array *by_blas;
+    if (wfl_blas_product(a, b, out, dtype, &by_blas))
+        return by_blas;
+    if (n >= lanes || n >= m)
+        return product(a, b, out, dtype);
+    /* few columns: the lanes go along the rows of the transposed product */
+    wf_shape across = *out;
+    across.dim[out->rank - 2] = n;
+    across.dim[out->rank - 1] = m;
+    wf_array *ta = transposed(a), *tb = transposed(b), *tc = ta && tb ? product(tb, ta, &across, dtype) : NULL;
+    wf_array *view = tc ? transposed(tc) : NULL, *result = view ? wf_array_contiguous(view) : NULL;
+    wf_array *spent[] = { ta, tb, tc, view };
+    for (int i = 0; i < 4; ++i)
+        wf_release(spent[i]);
+    return result;
+}
+
 /* Multiplies a matrix and a vector. No element of the matrix is used twice, so nothing is packed. */
 static wf_array *with_vector(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
 {
@@ -204,29 +232,21 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
     bool ok = x && y && product_of(__func__, x, y, &t, &one);
     wf_release(x);
     wf_release(y);
+    if (!ok) {
+        wfl_end_group(a);
+        wfl_end_group(b);
+    }
     if (ok && t == WF_BOOL)
         wfl_array_fail(ctx, WF_ERR_DTYPE, "wf_array_matmul: both arrays are bools; cast them");
     if (!ok || t == WF_BOOL)
         return NULL;
+    if (wf_array_dist(a) || wf_array_dist(b))
+        return wfl_distributed_product(a, b, &out, t);
     wf_shape sa = wf_array_shape(a);
     if (!wfl_axes_count(&out, WF_ALL_AXES) || !sa.dim[sa.rank - 1]) /* no elements, or sums of none */
         return wfl_array_zeros_beside(a, t, &out);
-    int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1];
-    int64_t lanes = LANE_BYTES / (int64_t)wf_dtype_size(t);
+    if (out.dim[out.rank - 2] != 1 && out.dim[out.rank - 1] != 1)
+        return wfl_matrix_product(a, b, &out, t);
     wf_array *by_blas;
-    if (wfl_blas_product(a, b, &out, t, &by_blas))
-        return by_blas;
-    if (m == 1 || n == 1)
-        return with_vector(a, b, &out, t);
-    if (n >= lanes || n >= m)
-        return product(a, b, &out, t);
-    /* few columns: the lanes go along the rows of the transposed product */
-    out.dim[out.rank - 2] = n;
-    out.dim[out.rank - 1] = m;
-    wf_array *ta = transposed(a), *tb = transposed(b), *tc = ta && tb ? product(tb, ta, &out, t) : NULL;
-    wf_array *view = tc ? transposed(tc) : NULL, *result = view ? wf_array_contiguous(view) : NULL;
-    wf_array *spent[] = { ta, tb, tc, view };
-    for (int i = 0; i < 4; ++i)
-        wf_release(spent[i]);
-    return result;
+    return wfl_blas_product(a, b, &out, t, &by_blas) ? by_blas : with_vector(a, b, &out, t);
 }

@@ -6,16 +6,38 @@
 
 enum { LARGE = 1 << 22 };
 
+/* The same for a distributed array. */
+static wf_array *permute_distributed(const wf_array *array, const int *axes)
+{
+    const wf_shape whole = wf_array_shape(array);
+    wf_shape shape = whole;
+    wf_axis_slice slice[WF_MAX_RANK];
+    wf_axes named = 0;
+    for (int d = 0; axes && d < whole.rank; ++d) {
+        if (axes[d] < 0 || axes[d] >= whole.rank)
+            continue;
+        named |= 1u << axes[d];
+        shape.dim[d] = whole.dim[axes[d]];
+        slice[axes[d]] = (wf_axis_slice){ .step = 1, .along = d };
+    }
+    if (named == (1u << whole.rank) - 1)
+        return wf_array_slice(array, shape, slice);
+    wfl_array_fail(wf_array_context(array), WF_ERR_ARG, "wf_array_permute: axes must name each of the %d axes once",
+                   (int)whole.rank);
+    return NULL;
+}
+
 wf_array *wf_array_permute(const wf_array *array, const int *axes)
 {
+    if (wf_array_dist(array))
+        return permute_distributed(array, axes);
     wf_array *view = array ? wf_view_permute((wf_array *)array, axes) : NULL; /* the view is only read */
     wf_array *out = view ? wf_array_copy(view) : NULL;
     wf_release(view);
     return out;
 }
 
-/* Returns a view of the region of extents `shape` at `offset`, which lies inside the array. */
-static wf_array *part(const wf_array *array, const wf_shape *shape, const int64_t *offset)
+wf_array *wfl_array_part(const wf_array *array, const wf_shape *shape, const int64_t *offset)
 {
     wf_array *view = wf_retain(array);
     for (int d = 0; view && d < shape->rank; ++d) {
@@ -50,7 +72,7 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
             return NULL;
         }
     if (inside(&whole, shape, offset) && !wf_array_dist(array)) {
-        wf_array *view = part(array, shape, offset), *out = view ? wf_array_copy(view) : NULL;
+        wf_array *view = wfl_array_part(array, shape, offset), *out = view ? wf_array_copy(view) : NULL;
         wf_release(view);
         return out;
     }
@@ -139,7 +161,8 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
         wf_release(source);
         return status;
     }
-    wf_array *target = part(array, &common, to), *source = target ? part(region, &common, from) : NULL;
+    wf_array *target = wfl_array_part(array, &common, to),
+             *source = target ? wfl_array_part(region, &common, from) : NULL;
     wf_status status = source ? wf_array_assign(target, source) : wfl_array_error(ctx);
     wf_release(target);
     wf_release(source);
