@@ -191,6 +191,99 @@ static void texts(distributed_world *w)
     wf_release(volume);
 }
 
+/* ---- ordinary arrays that a launch stores besides ---- */
+typedef struct several { /* [13, 12], but for line [12] and bins [8] */
+    wf_array *a, *b;     /* distributed */
+    wf_array *own, *other, *line, *bins, *total;
+} several;
+
+static void points_besides(wf_graph *g, const several *s)
+{
+    wf_val y = wf_index(g, 0), x = wf_index(g, 1);
+    wf_out(g, s->b, wf_read_border(g, s->a, WF_BORDER_CLAMP, 0, wf_add(y, 1), x));
+    wf_out(g, s->other, wf_cast(wf_mul(y, x), WF_F32));
+}
+
+static void as_before(wf_graph *g, const several *s) /* the ordinary array as it was before the launch */
+{
+    wf_out(g, s->b, wf_add(wf_in(g, s->a), wf_in(g, s->own)));
+    wf_out(g, s->own, wf_mul(wf_in(g, s->own), 2));
+}
+
+static void as_after(wf_graph *g, const several *s) /* as the launch has made it */
+{
+    wf_out(g, s->own, wf_add(wf_in(g, s->own), wf_read(g, s->line, wf_index(g, 1))));
+    wf_out(g, s->b, wf_mul(wf_in(g, s->a), wf_in(g, s->own)));
+}
+
+static void in_conditions(wf_graph *g, const several *s)
+{
+    wf_val y = wf_index(g, 0), x = wf_index(g, 1), k;
+    WF_IF (g, wf_gt(wf_read(g, s->line, x), 0)) {
+        wf_write(g, s->other, wf_cast(y, WF_F32), y, x);
+        wf_write(g, s->b, wf_in(g, s->a), y, x);
+        WF_END(g);
+    }
+    WF_FOR (g, k, 0, 3, 1) {
+        wf_write(g, s->own, wf_cast(wf_add(k, y), WF_F32), y, k);
+        WF_END(g);
+    }
+}
+
+static void gathered(wf_graph *g, const several *s) /* elements of other ranks */
+{
+    wf_val x = wf_index(g, 1), row = wf_mod(wf_cast(wf_abs(wf_mul(wf_in(g, s->own), 7)), WF_I64), 13);
+    wf_out(g, s->b, wf_read(g, s->a, row, x));
+    wf_out(g, s->other, wf_read(g, s->a, 3, 4));
+}
+
+static void beside_counts(wf_graph *g, const several *s) /* a histogram, which ranks join */
+{
+    wf_accumulate(g, WF_JOIN_ADD, s->bins, 1, wf_cast(wf_clamp(wf_in(g, s->a), 0, 7), WF_I64));
+    wf_write(g, s->other, wf_read(g, s->line, wf_index(g, 1)), wf_index(g, 0), wf_index(g, 1));
+}
+
+static void beside_sum(wf_graph *g, const several *s)
+{
+    wf_var total = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
+    wf_inc(total, wf_cast(wf_in(g, s->a), WF_F64));
+    wf_write(g, s->other, wf_read(g, s->line, wf_index(g, 1)), wf_index(g, 0), wf_index(g, 1));
+    wf_write(g, s->b, wf_mul(wf_in(g, s->a), 3), wf_index(g, 0), wf_index(g, 1));
+    wf_section(g, WF_SECTION_POST);
+    wf_out(g, s->total, total);
+}
+
+static void lazily(wf_graph *g, const several *s)
+{
+    wf_val sum = wf_cast(wf_sum(wf_in(g, s->a), WF_ALL_AXES), WF_F32);
+    wf_out(g, s->other, wf_mul(wf_in(g, s->own), 3));
+    wf_out(g, s->b, wf_sub(wf_in(g, s->a), wf_in(g, s->own)));
+    wf_out(g, s->own, wf_mul(wf_in(g, s->own), sum));
+}
+
+static void stored_besides(distributed_world *w)
+{
+    void (*const record[])(wf_graph *, const several *) = { points_besides, as_before,     as_after,   in_conditions,
+                                                            gathered,       beside_counts, beside_sum, lazily };
+    const wf_shape shape = WF_SHAPE(13, 12);
+    const several s = { world_filled(w, WF_F32, shape, 86),        world_filled(w, WF_F32, shape, 89),
+                        world_whole(w, WF_F32, shape, 87),         wf_full(w->ctx, WF_F32, shape, 0),
+                        world_whole(w, WF_F32, WF_SHAPE(12), 88),  wf_full(w->ctx, WF_I32, WF_SHAPE(8), 0),
+                        wf_full(w->ctx, WF_F64, WF_SHAPE(1, 1), 0) };
+    wf_array *all[] = { s.a, s.b, s.own, s.other, s.line, s.bins, s.total };
+    for (size_t i = 0; i < sizeof record / sizeof *record; ++i) {
+        wf_graph *g = record[i] == lazily       ? wf_begin(w->ctx)
+                      : record[i] == beside_sum ? wf_begin(w->ctx, .shape = shape, .reduce = WF_ALL_AXES)
+                                                : wf_begin(w->ctx, .shape = shape);
+        record[i](g, &s);
+        world_run(w, g);
+        for (size_t k = 0; k < sizeof all / sizeof *all; ++k)
+            world_result(w, wf_retain(all[k]));
+    }
+    for (size_t k = 0; k < sizeof all / sizeof *all; ++k)
+        wf_release(all[k]);
+}
+
 void distributed_results(distributed_world *w)
 {
     for (int i = 0; i < SHAPES && w->status == WF_OK; ++i) {
@@ -203,4 +296,5 @@ void distributed_results(distributed_world *w)
         wf_release(a);
     }
     texts(w);
+    stored_besides(w);
 }

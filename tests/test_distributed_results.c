@@ -1,5 +1,5 @@
 /* test_distributed_results.c - how results are distributed that are computed from distributed arrays: the rule of
- * wf_empty_beside, and which arrays a value is computed from. Four ranks are threads; one rank is a group, too.
+ * wf_empty_beside, and which arrays a value is computed from; mistakes. Four ranks are threads; one rank is a group, too.
  *
  * ctest: threads no_kernels
  */
@@ -91,6 +91,32 @@ static bool operands_are_right(fixture *f)
     return right;
 }
 
+/* Axes of one operand that go along others, or along none. */
+static bool axes_are_right(fixture *f)
+{
+    const struct {
+        const char *what;
+        wf_array *of;
+        wf_shape shape;
+        int along[3], grid[WF_MAX_RANK];
+    } cases[] = {
+        { "exchanged axes", f->volume, WF_SHAPE(10, 8, 6), { 1, 2, 0 }, { 1, 4, 1 } },
+        { "an axis is left out", f->blocks, WF_SHAPE(8, 10), { 0, -1, 1 }, { 2, 2 } },
+        { "a divided axis is left out", f->volume, WF_SHAPE(6, 10), { -1, 0, 1 }, { 2, 2 } },
+        { "a new axis", f->image, WF_SHAPE(6, 3, 10), { 0, 2 }, { 2, 1, 2 } },
+        { "nothing is distributed", f->wide, WF_SHAPE(5, 7), { 1, 0 }, { ALL } },
+        { "no axes", f->image, WF_SCALAR, { -1, -1 }, { ALL } },
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const wf_array *of = cases[i].of;
+        wf_array *out =
+            wf_empty_beside(f->ctx, WF_F32, cases[i].shape, .operand = &of, .operands = 1, .along = cases[i].along);
+        right = is_cut(cases[i].what, out, cases[i].grid) && right;
+    }
+    return right;
+}
+
 /* ---- what a value is computed from ---- */
 static bool kept_values_are_right(fixture *f)
 {
@@ -151,6 +177,23 @@ static bool fails(fixture *f, wf_array *out, wf_status status, const char *part)
     return right;
 }
 
+/* In each turn of a loop, an ordinary array gets what the distributed one is computed from in the next turn. */
+static bool loop_is_refused(fixture *f)
+{
+    wf_array *own = wf_full(f->ctx, WF_F32, WF_SHAPE(6, 10), 2);
+    wf_graph *g = wf_begin(f->ctx, .shape = WF_SHAPE(6, 10));
+    wf_val k, y = wf_index(g, 0), x = wf_index(g, 1);
+    WF_FOR (g, k, 0, 3, 1) {
+        wf_write(g, f->image, wf_mul(wf_read(g, own, y, x), 2), y, x);
+        wf_write(g, own, wf_add(wf_read(g, own, y, x), wf_cast(k, WF_F32)), y, x);
+        WF_END(g);
+    }
+    const bool right = wf_run(g) == WF_ERR_UNSUPPORTED && strstr(wf_last_message(f->ctx), "make it two launches");
+    wf_clear_error(f->ctx);
+    wf_release(own);
+    return right;
+}
+
 static bool mistakes_are_found(fixture *f)
 {
     const wf_shape deep = { .rank = WF_MAX_RANK + 1 };
@@ -163,6 +206,7 @@ static bool mistakes_are_found(fixture *f)
     right = fails(f, wf_empty_beside(f->ctx, WF_F32, WF_SHAPE(4, -1), .operand = operand, .operands = 1), WF_ERR_SHAPE,
                   "wf_empty_beside: shape (4, ") &&
             right;
+    right = loop_is_refused(f) && right;
     return !wf_empty_beside(NULL, WF_F32, WF_SHAPE(4), .operand = operand, .operands = 1) && right;
 }
 
@@ -243,6 +287,12 @@ static void operands(void **state)
     check(operands_are_right);
 }
 
+static void axes(void **state)
+{
+    (void)state;
+    check(axes_are_right);
+}
+
 static void kept_values(void **state)
 {
     (void)state;
@@ -263,8 +313,8 @@ static void mistakes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(operands), cmocka_unit_test(kept_values),
-                                        cmocka_unit_test(values_at_points), cmocka_unit_test(mistakes),
-                                        cmocka_unit_test(one_rank) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(operands), cmocka_unit_test(axes),
+                                        cmocka_unit_test(kept_values), cmocka_unit_test(values_at_points),
+                                        cmocka_unit_test(mistakes), cmocka_unit_test(one_rank) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

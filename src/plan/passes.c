@@ -42,6 +42,7 @@ static const wf__pass passes[] = {
     { "thread-blocks",   SPACES | GPU,          .plan = wf__pass_thread_blocks }, /* blocks have threads; scratch has a place */
     { "block-boxes",     SPACES | PROCESSOR,    .plan = wf__pass_block_boxes },   /* blocks are boxes; scratch has a place */
     { "sections",        SPACES | TARGETS,      .plan = wf__pass_sections },      /* stages; no point reads what another writes */
+    { "ordinary-arrays", GRAPHS | TARGETS | RANKS, .stage = wf__pass_ordinary_arrays }, /* a stage stores ordinary arrays alone, or none */
     { "gathers",         GRAPHS | TARGETS | RANKS, .stage = wf__pass_gathers },   /* elements at indices without bounds are got by a stage */
     { "scans",           GRAPHS | TARGETS,      .stage = wf__pass_scans },        /* GPU: scans have bodies */
     { "inner-axes",      GRAPHS | TARGETS,      .stage = wf__pass_inner_axes },   /* short inner runs are reduced first */

@@ -40,9 +40,10 @@ void wf__space_end(wf__planning *p);
 /* ---- stage s: src/plan/scan, src/plan/kernel ---- */
 bool wf__pass_scans(wf__planning *p, uint32_t s);
 bool wf__pass_inner_axes(wf__planning *p, uint32_t s);
-bool wf__pass_gathers(wf__planning *p, uint32_t s); /* src/plan/distribute */
-bool wf__pass_images(wf__planning *p, uint32_t s);  /* src/plan/distribute */
-bool wf__pass_cuts(wf__planning *p, uint32_t s);    /* src/plan/distribute */
+bool wf__pass_ordinary_arrays(wf__planning *p, uint32_t s); /* src/plan/distribute */
+bool wf__pass_gathers(wf__planning *p, uint32_t s);         /* src/plan/distribute */
+bool wf__pass_images(wf__planning *p, uint32_t s);          /* src/plan/distribute */
+bool wf__pass_cuts(wf__planning *p, uint32_t s);            /* src/plan/distribute */
 bool wf__pass_layout(wf__planning *p, uint32_t s);
 bool wf__pass_records(wf__planning *p, uint32_t s);
 bool wf__pass_accumulate(wf__planning *p, uint32_t s);

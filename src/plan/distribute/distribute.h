@@ -58,6 +58,8 @@ const char *wf__why_not_gathered(const wf__planning *p, const wf__stage *stage, 
 /* Lets the elements of stage s, a gather, take over the memory of its positions, where these have the same place and size, and
  * no later stage uses them. */
 void wf__gather_in_place(wf__plan *plan, uint32_t s);
+/* Gives a new stage over the points of another one its views. False = out of memory. */
+bool wf__share_views(wf__stage *stage, const wf__stage *with);
 /* The elements that a rank gives to the others. */
 wf__box wf__gathered_block(const wf__gathered *g, int rank);
 

@@ -462,8 +462,7 @@ static wf__stage *put_stage(gathers *g, uint32_t s, const wf__stage *like, wf__i
     return stage;
 }
 
-/* Gives the stage of positions what it shares with the old one. */
-static bool share_views(wf__stage *stage, const wf__stage *with)
+bool wf__share_views(wf__stage *stage, const wf__stage *with)
 {
     stage->dropped = with->dropped;
     if (!with->view_n)
@@ -503,7 +502,7 @@ static uint32_t put_positions(gathers *g, uint32_t s)
         wf__stage *stage = put_stage(g, s, &plan->stage[s], &body);
         wf__ir_free(&body);
         g->stage = &plan->stage[++s];
-        if (!stage || !share_views(stage, g->stage)) {
+        if (!stage || !wf__share_views(stage, g->stage)) {
             wf__plan_no_memory(plan);
             return 0;
         }

@@ -178,9 +178,10 @@ static bool check_store(const place *at, wf__ref r)
             p, at->stage, r,
             "is accumulated into or updated by a stage of distributed arrays, which ranks cannot yet do");
     if (!wf__has_regions(p, object))
-        return wf__fail_store(p, at->stage, r,
-                              "has all elements on each rank, but is computed from distributed arrays: reduce them, or "
-                              "collect them before (wf_array_collect)");
+        return wf__fail_store(
+            p, at->stage, r,
+            "has all elements on each rank, but is computed from distributed arrays, or in one loop "
+            "with them: reduce them, collect them before (wf_array_collect), or make it two launches");
     const int axis = wf__places_of_store(p, at->stage, n).unknown;
     if (axis < 0)
         return true;
