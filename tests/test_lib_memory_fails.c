@@ -106,6 +106,9 @@ static wf_status parts(wf_context *ctx)
         take(ctx, wf_array_extract(a, WF_SHAPE(3, 9), off, WF_BORDER_MIRROR, 0));
         take(ctx, wf_array_extract(a, WF_SHAPE(2, 2), times, WF_BORDER_NONE, 0));
         take(ctx, wf_array_resize(a, off, times, WF_BORDER_VALUE, 7));
+        take(ctx, wf_array_slice(a, WF_SHAPE(3, 2), (wf_axis_slice[]){ { 5, -2, 0 }, { 0, 3, 1 } }));
+        note(ctx, wf_array_assign_slice(a, WF_SHAPE(2, 2), (wf_axis_slice[]){ { 1, 2, 1 }, { 0, 1, 0 } }, at));
+        take(ctx, wf_array_reshape(a, WF_SHAPE(-1, 3)));
         take(ctx, wf_array_tile(a, times));
         take(ctx, wf_array_repeat(a, 1, 2));
         wf_array *regions = wf_array_extract_regions(a, WF_SHAPE(2, 3), at, WF_BORDER_CLAMP, 0);

@@ -75,6 +75,7 @@ static void check_functions(const char *what)
 {
     wf_random random = { 1, 2, 3 };
     int64_t two[] = { 2, 2 };
+    const wf_axis_slice slice[] = { { 0, 1, 0 }, { 0, 1, 1 } };
     bool close;
     wf_array *pair[2] = { NULL };
     WANTS(wf_array_fill(without, 1));
@@ -83,6 +84,10 @@ static void check_functions(const char *what)
     MAKES(wf_array_copy(without));
     MAKES(wf_array_cast(without, WF_F64));
     MAKES(wf_array_permute(without, (int[]){ 1, 0 }));
+    MAKES(wf_array_slice(without, WF_SHAPE(1, 1), slice));
+    WANTS(wf_array_assign_slice(without, WF_SHAPE(1, 1), slice, other));
+    WANTS(wf_array_assign_slice(other, WF_SHAPE(1, 1), slice, without));
+    MAKES(wf_array_reshape(without, WF_SHAPE(-1)));
     MAKES(wf_array_extract(without, WF_SHAPE(2, 2), two, WF_BORDER_VALUE, 0));
     WANTS(wf_array_insert(other, without, two));
     WANTS(wf_array_insert(without, other, two));

@@ -5,12 +5,10 @@
  */
 #include "blas.h"
 #include "product.h"
-#include "weft/distributed.h"
 
 enum { ROWS = 6, PAIR_ROWS = 3, LANE_BYTES = 256 };
 
-/* Sets the dtype and shape of a * b; false, with an error of `function`, if they do not fit. */
-static bool product_of(const char *function, const wf_array *a, const wf_array *b, wf_dtype *dtype, wf_shape *shape)
+bool wfl_product_of(const char *function, const wf_array *a, const wf_array *b, wf_dtype *dtype, wf_shape *shape)
 {
     wf_graph *g = wfl_begin(wf_array_context(a ? a : b), function);
     wf_val x = wf_in(g, a), v = wf_mul(x, wf_in(g, b));
@@ -44,7 +42,7 @@ wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
         wf_release(count);
         return out;
     }
-    if (!product_of(__func__, a, b, &t, &shape) || !wfl_axes_of(ctx, &shape, &axes, &drop, "wf_array_dot"))
+    if (!wfl_product_of(__func__, a, b, &t, &shape) || !wfl_axes_of(ctx, &shape, &axes, &drop, "wf_array_dot"))
         return NULL;
     const wf_dtype work = wfl_dot_dtype(t);
     wf_graph *g = wfl_begin(ctx, __func__);
@@ -61,34 +59,6 @@ static wf_array *transposed(const wf_array *a) /* returns a view, which is only 
     for (int d = 0; d < rank; ++d)
         axes[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
     return wf_view_permute((wf_array *)a, axes);
-}
-
-static bool matrices(wf_context *ctx, const wf_array *a, const wf_array *b, wf_shape *out)
-{
-    if (!wfl_array_known(a, "wf_array_matmul") || !wfl_array_known(b, "wf_array_matmul"))
-        return false;
-    wf_shape s = wf_array_shape(a), t = wf_array_shape(b);
-    if (a && b && s.rank >= 2 && t.rank >= 2 && s.dim[s.rank - 1] == t.dim[t.rank - 2] &&
-        wfl_batch_broadcast(&s, 2, &t, 2, out)) {
-        out->dim[out->rank++] = s.dim[s.rank - 2];
-        out->dim[out->rank++] = t.dim[t.rank - 1];
-        return true;
-    }
-    if (!a || !b || s.rank < 2 || t.rank < 2)
-        wfl_array_fail(ctx, a && b ? WF_ERR_SHAPE : WF_ERR_ARG,
-                       "wf_array_matmul: needs [..., m, k] and [..., k, n]; ranks are %d and %d", (int)s.rank,
-                       (int)t.rank);
-    else
-        wfl_array_fail(
-            ctx, WF_ERR_SHAPE,
-            s.dim[s.rank - 1] == t.dim[t.rank - 2]
-                ? "wf_array_matmul: the axes before the last two do not broadcast; m, k is %lld, %lld and k, "
-                  "n is %lld, %lld"
-                : "wf_array_matmul: needs [..., m, k] and [..., k, n], but m, k is %lld, %lld and k, n is "
-                  "%lld, %lld",
-            (long long)s.dim[s.rank - 2], (long long)s.dim[s.rank - 1], (long long)t.dim[t.rank - 2],
-            (long long)t.dim[t.rank - 1]);
-    return false;
 }
 
 /* Returns [..., rows, k] as [batch or 1, blocks, k, per]: rows in blocks of `per`, padded with zeros, transposed within
@@ -207,8 +177,8 @@ wf_array *wfl_matrix_product(const wf_array *a, const wf_array *b, const wf_shap
     return result;
 }
 
-/* Multiplies a matrix and a vector. No element of the matrix is used twice, so nothing is packed. */
-static wf_array *with_vector(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
+/* No element of the matrix is used twice, so nothing is packed. */
+wf_array *wfl_vector_product(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
 {
     bool row = out->dim[out->rank - 1] != 1; /* `a` is the vector */
     wf_array *turned = transposed(row ? a : b);
@@ -218,35 +188,4 @@ static wf_array *with_vector(const wf_array *a, const wf_array *b, const wf_shap
     wf_release(turned);
     wf_release(sum);
     return result;
-}
-
-wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
-{
-    wf_context *ctx = wf_array_context(a ? a : b);
-    wf_shape out, one;
-    wf_dtype t;
-    if (!ctx || !matrices(ctx, a, b, &out))
-        return NULL;
-    wf_array *x = wfl_array_beside(a, wf_array_dtype(a), &WF_SCALAR),
-             *y = wfl_array_beside(b, wf_array_dtype(b), &WF_SCALAR);
-    bool ok = x && y && product_of(__func__, x, y, &t, &one);
-    wf_release(x);
-    wf_release(y);
-    if (!ok) {
-        wfl_end_group(a);
-        wfl_end_group(b);
-    }
-    if (ok && t == WF_BOOL)
-        wfl_array_fail(ctx, WF_ERR_DTYPE, "wf_array_matmul: both arrays are bools; cast them");
-    if (!ok || t == WF_BOOL)
-        return NULL;
-    if (wf_array_dist(a) || wf_array_dist(b))
-        return wfl_distributed_product(a, b, &out, t);
-    wf_shape sa = wf_array_shape(a);
-    if (!wfl_axes_count(&out, WF_ALL_AXES) || !sa.dim[sa.rank - 1]) /* no elements, or sums of none */
-        return wfl_array_zeros_beside(a, t, &out);
-    if (out.dim[out.rank - 2] != 1 && out.dim[out.rank - 1] != 1)
-        return wfl_matrix_product(a, b, &out, t);
-    wf_array *by_blas;
-    return wfl_blas_product(a, b, &out, t, &by_blas) ? by_blas : with_vector(a, b, &out, t);
 }
