@@ -494,6 +494,18 @@ static wf_array *convolution_of(const wf_array *x)
 
 static wf_array *column_sums_of(const wf_array *x) { return wf_array_sum(x, WF_AXES(1) | WF_DROP_AXES); }
 
+/* A slice, with another shape, of an array that a slice of another one was written to. */
+static wf_array *slice_of(const wf_array *x)
+{
+    const wf_axis_slice turned[] = { { 1, 1, 1 }, { 7, -2, 0 } }, to[] = { { 1, 1, 0 }, { 0, 1, 1 } };
+    wf_array *y = wf_array_copy(x), *part = y ? wf_array_slice(x, WF_SHAPE(4, 5), turned) : NULL;
+    const bool ok = part && wf_array_assign_slice(y, WF_SHAPE(4, 5), to, part) == WF_OK;
+    wf_array *out = ok ? wf_array_reshape(y, WF_SHAPE(16, 3)) : NULL;
+    wf_release(y);
+    wf_release(part);
+    return out;
+}
+
 /* Of an array that is cut as the product is, and one of which each rank needs all rows. */
 static wf_array *product_of(const wf_array *x)
 {
@@ -621,7 +633,7 @@ static void memory_fails(void **state)
                       { "extract", part_of, true, 1, 3 },      { "argmax", argmax_of, false, 1, 3 },
                       { "gaussian", gaussian_of, true, 1, 2 }, { "convolve", convolution_of, true, 17, 2 },
                       { "whiten", whitened_of, true, 3, 2 },   { "sum", column_sums_of, true, 1, 3 },
-                      { "product", product_of, true, 3, 3 } };
+                      { "product", product_of, true, 3, 3 },   { "slice", slice_of, true, 2, 3 } };
     wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
     wf_array *x = alone(ctx);
     /* The thread sanitizer sees the same messages in all of them, and in each failure. */

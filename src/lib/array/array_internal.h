@@ -89,6 +89,9 @@ wf_status wfl_run_into(wf_graph *graph, const wf_array *out);
 /* Returns `out`. The ranks of a distributed x call it together: if one of them gives NULL, all release what they give, and
  * return NULL with an error. */
 wf_array *wfl_agreed(const wf_array *x, const char *function, wf_array *out);
+/* Keeps a value that is computed from `of`, runs and consumes the graph, and returns what is kept. The ranks of a distributed
+ * `of` fail together; NULL: error. */
+wf_array *wfl_kept(wf_graph *graph, const wf_array *of, wf_val value);
 /* Runs and consumes the graph. Returns `out`; on an error releases `out` and returns NULL. */
 wf_array *wfl_array_run(wf_graph *graph, wf_array *out);
 #endif

@@ -22,7 +22,7 @@ wf_array *wf_array_is_close(const wf_array *a, const wf_array *b, double rtol, d
     if (!ctx)
         return NULL;
     wf_graph *g = wfl_begin(ctx, __func__);
-    return wfl_array_run(g, wf_keep(close_of(g, a, b, rtol, atol, nan_equal)));
+    return wfl_kept(g, a, close_of(g, a, b, rtol, atol, nan_equal));
 }
 
 wf_status wf_array_all_close(const wf_array *a, const wf_array *b, double rtol, double atol, bool nan_equal,

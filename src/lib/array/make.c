@@ -68,8 +68,7 @@ wf_array *wf_array_cast(const wf_array *array, wf_dtype dtype)
     if (!array)
         return NULL;
     wf_graph *g = wfl_begin(wf_array_context(array), __func__);
-    wf_array *out = wf_keep(wf_cast(wf_in(g, array), dtype));
-    return wfl_array_run(g, out);
+    return wfl_kept(g, array, wf_cast(wf_in(g, array), dtype));
 }
 
 wf_array *wf_array_contiguous(wf_array *array)

@@ -5,6 +5,7 @@
  */
 #include "blas.h"
 #include "product.h"
+#include "weft/distributed.h"
 
 enum { ROWS = 6, PAIR_ROWS = 3, LANE_BYTES = 256 };
 
@@ -48,7 +49,7 @@ wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
     wf_graph *g = wfl_begin(ctx, __func__);
     wf_val x = wf_cast(wf_in(g, a), work), y = wf_cast(wf_in(g, b), work);
     wf_val sum = wf_reduce(WF_JOIN_ADD, wf_mul(x, y), axes);
-    wf_array *out = wfl_array_run(g, wf_keep(wf_cast(sum, t < WF_F16 ? work : t)));
+    wf_array *out = wfl_kept(g, wf_array_ranks(a) ? a : b, wf_cast(sum, t < WF_F16 ? work : t));
     return drop ? wfl_without_axes(out, axes) : out;
 }
 

@@ -206,10 +206,9 @@ static wf_array *with_vector(const wf_array *a, const wf_array *b, const wf_shap
     wf_graph *g = wfl_begin(ctx, function);
     wf_val x = wf_cast(wf_in(g, matrix), work), y = wf_cast(turned(g, vector), work);
     wf_val sum = wf_cast(wf_reduce(WF_JOIN_ADD, wf_mul(x, y), along), dtype);
-    if (c)
-        wf_out(g, c, sum);
-    else
-        c = wf_keep(sum);
+    if (!c)
+        return wfl_kept(g, vector, sum);
+    wf_out(g, c, sum);
     return wfl_array_run(g, c);
 }
 

@@ -21,12 +21,8 @@ bool wfl_reduction_begin(wfl_reduction *r, const wf_array *array, wf_axes axes, 
 
 wf_array *wfl_reduction_end(wfl_reduction *r, wf_val v)
 {
-    wf_array *out = wf_keep(v);
-    if (wfl_run_into(r->g, r->of) != WF_OK) {
-        wf_release(out);
-        return NULL;
-    }
-    return r->drop ? wfl_without_axes(out, r->axes) : out;
+    wf_array *out = wfl_kept(r->g, r->of, v);
+    return !out ? NULL : r->drop ? wfl_without_axes(out, r->axes) : out;
 }
 
 wf_status wfl_reduction_end_two(wfl_reduction *r, wf_array *out[2])

@@ -48,3 +48,12 @@ wf_array *wfl_array_run(wf_graph *graph, wf_array *out)
     wf_release(out);
     return NULL;
 }
+
+wf_array *wfl_kept(wf_graph *graph, const wf_array *of, wf_val value)
+{
+    wf_array *out = wf_keep(value);
+    if (wfl_run_into(graph, of) == WF_OK)
+        return out;
+    wf_release(out);
+    return NULL;
+}

@@ -44,7 +44,7 @@ static wf_array *scanned(const wf_array *array, wf_join join, int axis, bool exc
     if (join == WF_JOIN_MUL && wfl_is_complex_dtype(wf_array_dtype(array)))
         return wfl_array_known(array, function) ? complex_products(array, axis, exclusive, function) : NULL;
     wf_graph *g = wfl_begin(wf_array_context(array), function);
-    return wfl_array_run(g, wf_keep(wf_scan(join, wf_in(g, array), axis, exclusive, false)));
+    return wfl_kept(g, array, wf_scan(join, wf_in(g, array), axis, exclusive, false));
 }
 
 wf_array *wf_array_cumsum(const wf_array *array, int axis, bool exclusive)
