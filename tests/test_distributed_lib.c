@@ -6,6 +6,7 @@
 #include "distributed_world.h"
 #include "weft/fft.h"
 #include "weft/functions.h"
+#include "weft/project.h"
 #include "weft/signal.h"
 #include "weft/xform.h"
 #include "weft_test.h"
@@ -297,6 +298,37 @@ static void stacks(distributed_world *w)
     wf_release(inverse);
 }
 
+/* Each rank projects a volume that all of them get. Images are projected back into a volume that each rank has. */
+static void projections(distributed_world *w)
+{
+    enum { N = 5 };
+    double rotation[N][3][3] = { { { 0 } } };
+    for (int i = 0; i < N; ++i) { /* about two axes */
+        const double c = i % 2 ? 0.8 : 0.6, s = i % 2 ? 0.6 : -0.8;
+        rotation[i][0][0] = c;
+        rotation[i][0][i % 3 ? 1 : 2] = -s;
+        rotation[i][i % 3 ? 1 : 2][0] = s;
+        rotation[i][i % 3 ? 1 : 2][i % 3 ? 1 : 2] = c;
+        rotation[i][i % 3 ? 2 : 1][i % 3 ? 2 : 1] = 1;
+    }
+    wf_array *rotations = wf_empty(w->ctx, WF_F64, WF_SHAPE(N, 3, 3)), *volume = world_filled(w, WF_F32, deep, 43),
+             *shifts = world_whole(w, WF_F32, WF_SHAPE(N, 2), 44), *whole = world_filled(w, WF_I32, deep, 45);
+    wf_upload(rotations, rotation, sizeof rotation);
+    const wf_interp linear = { .interpolation = WF_INTERPOLATE_LINEAR },
+                    b = { .interpolation = WF_INTERPOLATE_BSPLINE };
+    wf_array *images = wf_project(volume, WF_SCALAR, rotations, shifts, &linear);
+    divided(w, wf_project(volume, WF_SHAPE(12, 11), rotations, NULL, &b));
+    divided(w, wf_project(whole, WF_SHAPE(7, 16), rotations, shifts, &linear));
+    wf_array *back = wf_full(w->ctx, WF_F64, deep, 0);
+    wf_array *large = images ? wf_array_cast(images, WF_F64) : NULL;
+    wf_back_project(back, large, rotations, shifts, &linear);
+    divided(w, images);
+    world_result(w, back);
+    wf_array *all[] = { rotations, volume, shifts, whole, large };
+    for (size_t k = 0; k < sizeof all / sizeof *all; ++k)
+        wf_release(all[k]);
+}
+
 /* Sums over shells of frequency, in arrays that each rank has, and what divides by them. */
 static void shells(distributed_world *w)
 {
@@ -367,6 +399,7 @@ static const distributed_case cases[] = {
     { "places", places },
     { "convolutions", convolutions },
     { "stacks", stacks },
+    { "projections", projections },
     { "shells", shells },
     { "few elements", few_elements },
 };

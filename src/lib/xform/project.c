@@ -3,6 +3,7 @@
  * ends where the kernel leaves the volume.
  */
 #include "project.h"
+#include "weft/distributed.h"
 #include <math.h>
 
 typedef struct job {
@@ -93,6 +94,18 @@ static void position_at(const job *j, const ray *r, wf_val t, wf_val *position)
         position[d] = wf_add(r->base[d], wf_mul(along, r->step[d]));
 }
 
+/* Returns what is interpolated. The rays of a rank's images go through the whole volume, so each rank gets all of a distributed one.
+ */
+static wf_array *source_of(const wf_array *volume, const wf_interp *how, int axes)
+{
+    wf_array *source = wfl_coefficients(volume, how, axes);
+    if (!wf_array_dist(volume))
+        return source;
+    wf_array *all = source ? wf_array_collect(source) : NULL;
+    wf_release(source);
+    return all;
+}
+
 wf_array *wf_project(const wf_array *volume, wf_shape shape, const wf_array *rotations, const wf_array *shifts,
                      const wf_interp *how)
 {
@@ -113,7 +126,7 @@ wf_array *wf_project(const wf_array *volume, wf_shape shape, const wf_array *rot
     j.shape.dim[0] = wf_array_shape(rotations).dim[0];
     for (int d = 0; d < shape.rank; ++d)
         j.shape.dim[d + 1] = shape.dim[d];
-    wf_array *source = wfl_coefficients(volume, how, j.axes);
+    wf_array *source = source_of(volume, how, j.axes);
     wf_array *y = source ? wfl_result_beside(volume, wfl_transformed_dtype(wf_array_dtype(volume)), &j.shape) : NULL;
     if (y) {
         j.g = wfl_begin(wf_array_context(volume), function, .shape = j.shape);
