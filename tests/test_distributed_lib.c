@@ -6,6 +6,7 @@
 #include "distributed_world.h"
 #include "weft/fft.h"
 #include "weft/functions.h"
+#include "weft/linalg.h"
 #include "weft/project.h"
 #include "weft/signal.h"
 #include "weft/xform.h"
@@ -452,6 +453,9 @@ static wf_status refuse(wf_ranks *ranks, void *user)
     wf_clear_error(ctx);
     wf_array *places = wf_array_where(x);
     bool right = !places && wf_last_status(ctx) == WF_ERR_ARG && strstr(wf_last_message(ctx), "distributed");
+    wf_clear_error(ctx);
+    right = right && !wf_cholesky(x) && strstr(wf_last_message(ctx), "wf_cholesky: `a` is distributed: give its block");
+    wf_clear_error(ctx);
     right = right && wf_array_insert(line, x, (int64_t[]){ 0 }) == WF_ERR_SHAPE;
     if (!right)
         fprintf(stderr, "%s: %s\n", wf_status_name(wf_last_status(ctx)), wf_last_message(ctx));

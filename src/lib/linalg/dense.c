@@ -3,6 +3,7 @@
  * after the other. Matrices are [count, rows, columns] here, the axes before the last two as one.
  */
 #include "lapack.h"
+#include "weft/distributed.h"
 #include "weft/linalg.h"
 #include <float.h>
 #include <stdio.h>
@@ -31,11 +32,20 @@ static wf_dtype common_dtype(wf_dtype a, wf_dtype b)
     return wide ? WF_F64 : WF_F32;
 }
 
+/* False, with an error, for an array whose elements are not all here. */
+static bool is_here(const wf_array *x, const char *function, const char *name)
+{
+    const char *advice = "give its block, if it has whole matrices (wf_array_block), or collect it (wf_array_collect)";
+    if (wf_array_dist(x))
+        wfl_array_fail(wf_array_context(x), WF_ERR_ARG, "%s: `%s` is distributed: %s", function, name, advice);
+    return !wf_array_dist(x);
+}
+
 /* Checks one array of matrices, and makes its batch the job's. */
 static bool begin(job *j, const char *function, const char *name, const wf_array *a, bool square)
 {
     *j = (job){ .ctx = wf_array_context(a), .function = function };
-    if (!a || !wfl_array_known(a, function))
+    if (!a || !wfl_array_known(a, function) || !is_here(a, function, name))
         return false;
     wf_freeze_refuse(j->ctx, function, "it is work of the host, and results are checked");
     wf_shape shape = wf_array_shape(a);
@@ -63,7 +73,7 @@ static bool begin(job *j, const char *function, const char *name, const wf_array
 static bool begin_with(job *j, const wf_array *a, const wf_array *b)
 {
     wf_shape s = wf_array_shape(a), t = wf_array_shape(b);
-    if (!wfl_array_known(b, j->function) || !wfl_array_together(a, b, j->function))
+    if (!wfl_array_known(b, j->function) || !is_here(b, j->function, "b") || !wfl_array_together(a, b, j->function))
         return false;
     int64_t rows = s.dim[s.rank - 2];
     if (t.rank < 2 || t.dim[t.rank - 2] != rows || t.dim[t.rank - 1] > INT32_MAX ||
