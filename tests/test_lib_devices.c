@@ -85,6 +85,11 @@ static void extract(void)
     TAKE(wf_array_extract(e, WF_SHAPE(2, 3), in, WF_BORDER_VALUE, 5));
     TAKE(wf_array_extract(scalar, WF_SCALAR, NULL, WF_BORDER_NONE, 0));
     TAKE(wf_array_resize(e, in, NULL, WF_BORDER_VALUE, 5));
+    TAKE(wf_array_slice(a, WF_SHAPE(3, 1, 6), (const wf_axis_slice[]){ { 5, -1, 2 }, { 1, 2, 0 } }));
+    TAKE(wf_array_slice(v, WF_SHAPE(2), (const wf_axis_slice[]){ { 2, 0, -1 }, { 3, -3, 0 } }));
+    TAKE(wf_array_slice(scalar, WF_SHAPE(2, 2), NULL));
+    TAKE(wf_array_reshape(a, WF_SHAPE(-1, 3)));
+    TAKE(wf_array_reshape(v, WF_SHAPE(6, 2)));
     TAKE(wf_array_resize(a, (const int64_t[]){ -2, -1 }, NULL, WF_BORDER_NONE, 0));
     RELEASE(a, v, e, scalar);
 }
@@ -97,6 +102,7 @@ static void insert(void)
     DONE(wf_array_insert(a, region, (const int64_t[]){ 3, 0 }));
     DONE(wf_array_insert(a, region, (const int64_t[]){ 30, 0 }));
     DONE(wf_array_insert(a, e, (const int64_t[]){ 1, 0 }));
+    DONE(wf_array_assign_slice(a, WF_SHAPE(3, 4), (const wf_axis_slice[]){ { 5, -1, 1 }, { 0, 2, 0 } }, region));
     TAKE(a);
     RELEASE(region, e);
 }

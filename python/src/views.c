@@ -200,14 +200,16 @@ static PyObject *get_distributed(wf_array *array, PyObject *key)
     return k.all ? wfpy_array_new(wf_retain(array)) : slice_of(array, k.shape, k.slice);
 }
 
-static int set_distributed(wf_array *array, const named *k, PyObject *value)
+static int set_distributed(wf_array *array, PyObject *key, PyObject *value)
 {
-    PyObject *from = wfpy_as_array(value, WF_NONE);
+    named k;
+    PyObject *from = find_named(array, key, &k) ? wfpy_as_array(value, WF_NONE) : NULL;
     wf_array *elements = from ? wfpy_array_of(from) : NULL;
     wf_status status = WF_ERR_ARG;
     if (elements) {
         wfpy_released r = wfpy_release_gil(false);
-        status = wf_array_assign_slice(array, k->shape, k->slice, elements);
+        status = k.all && !wf_array_dist(elements) ? wf_array_assign(array, elements)
+                                                   : wf_array_assign_slice(array, k.shape, k.slice, elements);
         wfpy_take_gil(r);
         if (status != WF_OK)
             wfpy_raise();
@@ -246,12 +248,9 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value)
         return done ? 0 : -1;
     }
     wf_array *array = wfpy_array_to_write(self);
-    named k = { .all = true };
-    if (wf_array_dist(array) && !find_named(array, key, &k))
-        return -1;
-    if (!k.all)
-        return set_distributed(array, &k, value);
-    wf_array *view = array ? wf_array_dist(array) ? wf_retain(array) : wfpy_view_of(array, key) : NULL;
+    if (wf_array_dist(array))
+        return set_distributed(array, key, value);
+    wf_array *view = array ? wfpy_view_of(array, key) : NULL;
     PyObject *from = view ? wfpy_as_array(value, WF_NONE) : NULL;
     wf_array *elements = from ? wfpy_array_of(from) : NULL, *there = NULL;
     int result = -1;

@@ -221,6 +221,17 @@ def test_slices(a, key):
     same(a, expected)
 
 
+def test_whole_arrays_are_assigned(a):
+    for value, right in ((a[0, :1] * 2, x[0, :1] * 2), (a * 3, x * 3), (3, 3), (x[0], x[0]), (a[:, None, 2], x[:, None, 2])):
+        a[...] = x
+        a[...] = value
+        expected = x.copy()
+        expected[...] = right
+        same(a, expected)
+    a[...] = a
+    same(a, expected)
+
+
 def test_slices_are_copies(a):
     part = a[1:3]
     part[...] = 0

@@ -113,6 +113,9 @@ def assigned(a):
     c[c > 1] = 0
     c[..., 0] = c[..., 1]
     yield c
+    c = weft.zeros_like(a)
+    c[...] = a[3:4]
+    yield c
 
 
 def products(a):
