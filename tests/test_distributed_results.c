@@ -313,8 +313,8 @@ static void mistakes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(operands), cmocka_unit_test(axes),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(operands),    cmocka_unit_test(axes),
                                         cmocka_unit_test(kept_values), cmocka_unit_test(values_at_points),
-                                        cmocka_unit_test(mistakes), cmocka_unit_test(one_rank) };
+                                        cmocka_unit_test(mistakes),    cmocka_unit_test(one_rank) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
 #include "wrap.h"
 
 /* ---- arguments by place and name ---- */
-
 static bool bind_keyword(const wfpy_signature *s, PyObject *name, PyObject *object, PyObject **at)
 {
     const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
@@ -52,7 +51,6 @@ PyObject *wfpy_of_recorded(const wfpy_signature *s, PyObject *const *args, Py_ss
 }
 
 /* ---- what a call owns ---- */
-
 static bool own_target(wfpy_call *call, PyObject *object, void *memory, const wf_array *target)
 {
     if (call->n_own == call->room) {
@@ -100,7 +98,6 @@ void wfpy_call_begin(wfpy_call *call) { call->released = wfpy_release_gil(call->
 void wfpy_call_return(wfpy_call *call) { wfpy_take_gil(call->released); }
 
 /* ---- arrays ---- */
-
 static bool is_left_out(PyObject *object) { return !object || object == Py_None; }
 
 /* The object, or the array that one of a traced function stands for. NULL: an exception. The caller owns it. */
@@ -283,7 +280,6 @@ bool wfpy_default_axis(int axis, const wf_array *array, wf_axes *axes)
 }
 
 /* ---- numbers, texts, names ---- */
-
 bool wfpy_take_int64(wfpy_call *call, PyObject *object, int64_t *value)
 {
     (void)call;
@@ -492,7 +488,6 @@ bool wfpy_take_spectrum(wfpy_call *call, PyObject *object, wf_spectrum *spectrum
 }
 
 /* ---- values ---- */
-
 static PyObject *find_graph(PyObject *object, int depth)
 {
     if (object && wfpy_is_value(object))
