@@ -26,8 +26,8 @@ typedef struct wf_beside {
     wf_graph *graph;  /* a recording whose value is stored in the array; `operand` are then other arrays to be beside */
     wf_val value;     /* that value; a number: all that the recording has read so far */
     wf_device device; /* of an array that is not distributed; 0 = the context's default */
-    const int
-        *along; /* of one operand, whose axis k goes along axis along[k] of the array; -1: none. NULL: the last axes */
+    /* Of one operand: its axis k goes along axis along[k] of the array; -1: along none. NULL: they have the same last axes. */
+    const int *along;
 } wf_beside;
 /* A new array for what is computed from others: distributed as one of these with the same shape or as many axes, else in
  * blocks of its own over their group; on every rank if ranks join it, or nothing is distributed. All ranks make it.
