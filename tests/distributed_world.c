@@ -2,6 +2,7 @@
 #include "distributed_world.h"
 #include "dist/dist.h"
 #include "run/engine.h"
+#include "weft_test.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,10 +231,20 @@ void distributed_end(distributed_run *r)
     }
 }
 
-wf_status distributed_compare(distributed_run *r, int ranks, wf_ranks_error *e)
+void distributed_check(const distributed_case *cases, size_t n, int ranks, int threads, int cut, wf_device device,
+                       wf__fence fence)
 {
-    distributed_alone(r);
-    const wf_status status = wf_ranks_threads(ranks, distributed_on_rank, r, NULL, e);
-    distributed_end(r);
-    return status;
+    static unsigned number;
+    for (size_t k = 0; k < n; ++k) {
+        if (test_choice(number++, TEST_EVERY))
+            continue;
+        distributed_run run = { .it = &cases[k], .threads = threads, .cut = cut, .device = device, .fence = fence };
+        wf_ranks_error e = { 0 };
+        distributed_alone(&run);
+        const wf_status status = wf_ranks_threads(ranks, distributed_on_rank, &run, NULL, &e);
+        distributed_end(&run);
+        if (status != WF_OK)
+            fail_msg("%s on %d ranks, %d threads, cut %d: rank %d: %s", cases[k].name, ranks, threads, cut, (int)e.rank,
+                     e.text);
+    }
 }

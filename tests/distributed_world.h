@@ -45,6 +45,11 @@ void distributed_end(distributed_run *run);
 /* Runs the case alone and on ranks, which are threads, and compares. *e: of the first failure. */
 wf_status distributed_compare(distributed_run *run, int ranks, wf_ranks_error *e);
 
+/* Does so with n cases, and fails the test where results differ. With a sanitizer each case runs in some of the ways that a test
+ * asks for. */
+void distributed_check(const distributed_case *cases, size_t n, int ranks, int threads, int cut, wf_device device,
+                       wf__fence fence);
+
 /* ---- for cases: arrays are distributed as the run says ---- */
 bool world_failed(distributed_world *w); /* notes the first error */
 void world_run(distributed_world *w, wf_graph *g);

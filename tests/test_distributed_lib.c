@@ -407,16 +407,7 @@ static const distributed_case cases[] = {
 
 static void check(int ranks, int threads, int cut, wf_device device, wf__fence fence)
 {
-    static unsigned number;
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
-        if (test_choice(number++, TEST_EVERY)) /* with a sanitizer each case runs in some of these ways */
-            continue;
-        distributed_run run = { .it = &cases[k], .threads = threads, .cut = cut, .device = device, .fence = fence };
-        wf_ranks_error e = { 0 };
-        if (distributed_compare(&run, ranks, &e) != WF_OK)
-            fail_msg("%s on %d ranks, %d threads, cut %d: rank %d: %s", cases[k].name, ranks, threads, cut, (int)e.rank,
-                     e.text);
-    }
+    distributed_check(cases, sizeof cases / sizeof *cases, ranks, threads, cut, device, fence);
 }
 
 static void any_number_of_ranks(void **state)
