@@ -105,7 +105,7 @@ static void order_of_lines(distributed_world *w)
                                        { .rank = 1, .dim = { 5 } },
                                        { .rank = 3, .dim = { 1, 77, 1 } },
                                        { .rank = 2, .dim = { 1, 64 } } };
-    for (int k = 0; k < 28; ++k) {
+    for (int k = 0; k < 14; ++k) {
         const wf_shape shape = shapes[k % 4];
         const int axis = k % 4 < 2 ? 0 : 1;
         wf_array *x = world_filled(w, WF_F32, shape, 40 + (uint64_t)k), *a = world_empty(w, dtypes[k % 7], shape);
@@ -155,7 +155,7 @@ static void several_quantiles(distributed_world *w)
         }
         wf_out(g, a, k == 7 ? wf_gt(v, 0) : k == 4 || k == 6 ? wf_abs(v) : v);
         wf_run(g);
-        for (size_t i = 0; i < sizeof axes / sizeof *axes; ++i) {
+        for (size_t i = k % 2; i < sizeof axes / sizeof *axes; i += 2) {
             world_result(w, wf_array_quantiles(a, q, 5, axes[i]));
             world_result(w, wf_array_quantile(a, q[i], axes[i]));
         }
