@@ -122,6 +122,11 @@ macro(weft_test_run test label)
     endforeach()
 endmacro()
 
+# Programs that replace functions of libc for the library and for no other one. With sanitizers they link the static
+# library; tools/mutate, which changes the shared one, runs them with that.
+set(weft_replace_libc test_after_failure test_each test_io_durable test_io_gzip test_io_killed test_io_memory_fails
+                      test_io_zarr_codecs test_system_fails)
+
 # weft_internal(target): a target of ours that may look inside the library; a program links it besides. Tests spend
 # their time in the library and in LLVM, so their own code is compiled with less optimisation than the library, which
 # halves the time to build them.
@@ -135,9 +140,8 @@ function(weft_internal target)
     target_include_directories(${target} PRIVATE ${source}/include ${source}/src ${source} ${XXHASH_INCLUDE_DIR})
     get_target_property(kind ${target} TYPE)
     if(kind STREQUAL EXECUTABLE)
-        # The linker's --wrap, which this test needs, reaches the calls of a static library alone.
         set(library ${weft_internal_library})
-        if(target STREQUAL test_io_memory_fails)
+        if(WEFT_SANITIZE AND target IN_LIST weft_replace_libc)
             set(library weft_static)
         endif()
         target_link_libraries(${target} PRIVATE ${library} m)

@@ -17,8 +17,8 @@
  * What becomes a gzip file is written to a file that never keeps a name, as headers are written last. When it is
  * complete, the compressed file is made of it, and appears as any other.
  *
- * The data is flushed to the disk before the file appears only with meta.durable, which protects from a power failure.
- * Flushing can take longer than everything else.
+ * With meta.durable the data is flushed to the disk before the file appears, and the folder afterwards, which protects from
+ * a power failure. Flushing can take longer than everything else.
  */
 #include "io_internal.h"
 #include <errno.h>
@@ -488,12 +488,27 @@ static int leave(wfl_io_writer *writer)
     return close(fd) != 0 && errno != EINTR && !code ? errno : code;
 }
 
-/* Makes the file appear. Returns 0 or an errno. */
-static int publish(wfl_io_writer *writer)
+int wfl_io_flush_folder(const char *folder)
 {
-    int flushed = flush(writer);
-    if (flushed)
-        return flushed;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES ? 0 : errno; /* the names of a folder that may not be listed cannot be flushed */
+    int code = fsync(fd) == 0 || errno == EINVAL || errno == ENOSYS ? 0 : errno;
+    close(fd);
+    return code;
+}
+
+int wfl_io_flush_name(const char *path)
+{
+    char *folder = folder_of(path);
+    int code = folder ? wfl_io_flush_folder(folder) : ENOMEM;
+    free(folder);
+    return code;
+}
+
+/* Gives the file its name. Returns 0 or an errno. */
+static int appear(wfl_io_writer *writer)
+{
     if (!writer->named) {
         char link_from[40];
         proc_name(writer->fd, link_from);
@@ -508,6 +523,15 @@ static int publish(wfl_io_writer *writer)
     if (writer->exclusive) /* wfl_io_finish removes the temporary name */
         return linkat(AT_FDCWD, writer->temp, AT_FDCWD, writer->target, 0) == 0 ? 0 : errno;
     return close_and_rename(writer);
+}
+
+/* Makes the file appear. Returns 0 or an errno. */
+static int publish(wfl_io_writer *writer)
+{
+    int code = flush(writer);
+    if (!code)
+        code = appear(writer);
+    return !code && writer->durable ? wfl_io_flush_name(writer->target) : code;
 }
 
 /* Puts a compressed file in place of the writer's, which has no name. Returns 0 or an errno. */

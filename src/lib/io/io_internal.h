@@ -235,6 +235,10 @@ void wfl_io_extend(wfl_io_writer *writer, int64_t size);
 /* With status WF_OK makes the file appear; otherwise, or if that fails, removes it. A joined file only gets what was written.
  * Frees the writer in any case. Reports a failed write (writer->code). Returns the final status. */
 wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status);
+/* Flush the names in a folder to the disk, so that a file that appeared there survives a power failure: of the folder itself,
+ * or of the one that has the path. Return 0 or an errno. */
+int wfl_io_flush_folder(const char *folder);
+int wfl_io_flush_name(const char *path);
 
 /* ---- arrays to be saved ------------------------------------------------------------------------------------------ */
 

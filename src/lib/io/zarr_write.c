@@ -400,6 +400,18 @@ static int pack_all(store *s, bool durable)
     return code;
 }
 
+/* Gives the folder its name. Returns 0 or an errno. */
+static int appear(const wfl_io_output *out, const store *s)
+{
+    const bool durable = out->meta.durable;
+    int code = durable ? wfl_io_flush_folder(s->folder) : 0;
+    if (!code && durable && s->ome)
+        code = wfl_io_flush_folder(s->temp);
+    if (!code && rename(s->temp, out->what.path) != 0)
+        code = errno;
+    return !code && durable ? wfl_io_flush_name(out->what.path) : code;
+}
+
 wf_status wfl_zarr_finish(wfl_io_output *out, wf_status status)
 {
     store *s = out->state;
@@ -407,8 +419,8 @@ wf_status wfl_zarr_finish(wfl_io_output *out, wf_status status)
         return status;
     if (status == WF_OK) {
         int code = s->packer->pack ? pack_all(s, out->meta.durable) : 0;
-        if (!code && rename(s->temp, out->what.path) != 0)
-            code = errno;
+        if (!code)
+            code = appear(out, s);
         if (code)
             status = wfl_io_fail_errno(out->what.ctx, out->what.path, "write", code);
     }
