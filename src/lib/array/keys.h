@@ -43,8 +43,21 @@ wf_status wfl_sort_long(wf_context *ctx, wf_dtype dtype, bool descending, void *
  * array has elements. Collective: ranks fail together. */
 wf_status wfl_select_ranks(const wf_array *array, wf_axes axes, int64_t n, const int64_t *rank, const double *between,
                            uint64_t *low, uint64_t *high, const char *function);
-/* sort_ranks.c: sorts a distributed array with one line, whose other axes have extent 1, into y or, with `indices`, writes the
- * order as i64. y is distributed as x is. Collective: ranks fail together. */
+/* sort_ranks.c: elements in order, ordinary arrays of one axis, and what goes with each of them; NULL: nothing does. */
+typedef struct wfl_ordered {
+    wf_array *elements, *beside;
+} wfl_ordered;
+void wfl_ordered_end(wfl_ordered *o); /* releases both */
+/* Collective: each rank brings elements in order, and gets those of all ranks that lie in its block of the sorted whole, in no
+ * order. result: a distributed array of one line of as many elements. Consumes `from`; ok: false if this rank has failed to make
+ * it. Ranks fail together. */
+wf_status wfl_cut_ordered(const wf_array *result, bool descending, wfl_ordered *from, bool ok, wfl_ordered *got,
+                          const char *function);
+/* Collective: writes what a rank has got to its block of y: the elements in order or, if there is anything beside them, that, in
+ * the order of the elements. Ranks fail together. */
+wf_status wfl_write_ordered(wf_array *y, const wfl_ordered *got, bool descending, const char *function);
+/* Sorts a distributed array with one line, whose other axes have extent 1, into y or, with `indices`, writes the order as i64.
+ * y is distributed as x is. Collective: ranks fail together. */
 wf_status wfl_sort_ranks(wf_array *y, const wf_array *x, bool descending, bool indices, const char *function);
 /* sort_gpu.c: consumes keys [rows, n] of `bits` bits, in C order in a GPU's memory. Returns them stably sorted along
  * the rows or, with `indices`, their order as u32 or i64. NULL: error. */
