@@ -97,8 +97,9 @@ static outcome convert(PyObject *object, part *p)
         p->number = PyNumber_AsSsize_t(object, PyExc_IndexError);
         return PyErr_Occurred() ? RAISED : DONE;
     }
-    if (!is_of_host(array) || !(p->mask || kind == WF_KIND_SIGNED || kind == WF_KIND_UNSIGNED) ||
-        wf_array_shape(array).rank == 0 || wf_array_dtype(array) == WF_U64)
+    if (!is_of_host(array) || wf_array_dist(array) ||
+        !(p->mask || kind == WF_KIND_SIGNED || kind == WF_KIND_UNSIGNED) || wf_array_shape(array).rank == 0 ||
+        wf_array_dtype(array) == WF_U64)
         return NOT_HERE;
     if (p->mask || wf_array_dtype(array) == WF_I64)
         return DONE;

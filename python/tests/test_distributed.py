@@ -278,8 +278,17 @@ def test_products(a):
     assert (a @ weft.asarray(x[0].T)).ranks is a.ranks
 
 
+def test_masks(a):
+    same(a[a > 1], weft.asarray(x[x > 1]))
+    same(a[weft.asarray(x > 1)], weft.asarray(x[x > 1]))
+    same(weft.asarray(x)[a > 1], weft.asarray(x[x > 1]))
+    assert a[a > 1].ranks is a.ranks and a[a > 1e9].shape == (0,)
+    for axis, places in enumerate(numpy.nonzero(x > 1)):
+        same(weft.nonzero(a > 1)[axis], weft.asarray(places))
+
+
 @pytest.mark.parametrize("use", [
-    numpy.asarray, memoryview, pickle.dumps, lambda a: a[a > 1], lambda a: a.tolist(), lambda a: a.tobytes(),
+    numpy.asarray, memoryview, pickle.dumps, lambda a: a.tolist(), lambda a: a.tobytes(),
     lambda a: a.numpy(), lambda a: a.strides, lambda a: weft.cumsum(a), lambda a: weft.png(a[0]),
     lambda a: numpy.fft.fft(a), lambda a: a.__setitem__([0, 1], 1), lambda a: a.__setitem__(a > x + 1, x),
     lambda a: numpy.add.at(a, [0], 1),

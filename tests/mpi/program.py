@@ -155,6 +155,7 @@ def computed(a):
     yield "lowpass", weft.signal.image_filter(a, lambda *k: weft.signal.lowpass(weft.hypot(*k), 0.2, 0.05))
     yield "sorted", weft.sort(a, axis=0)
     yield "quantiles", [weft.percentile(a, (5, 50, 95), axis=axis) for axis in (None, 0, (1, 2))]
+    yield "chosen", [a[a > 0.5], weft.flatnonzero(a > 1), *weft.nonzero(a < -1), a[numpy.asarray(x) > 0]]
     yield "bins", weft.xform.bin(a, 2)
     yield "ufunc", numpy.hypot(a, a + 1)
     yield "beside", a + x + numpy.arange(16, dtype="f4")
@@ -221,7 +222,7 @@ def check_files(group, grid, folder):
 
 def check_mistakes(group):
     a = weft.zeros(SHAPE, ranks=group)
-    for wrong in (lambda: numpy.asarray(a), lambda: a.tolist(), lambda: memoryview(a), lambda: a[a > 1],
+    for wrong in (lambda: numpy.asarray(a), lambda: a.tolist(), lambda: memoryview(a),
                   lambda: a.__setitem__([0, 1], 1), lambda: numpy.add.at(a, [0], 1)):
         try:
             wrong()

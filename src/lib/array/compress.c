@@ -1,5 +1,8 @@
-/* compress.c - the elements where a mask holds, in order. */
-#include "array_internal.h"
+/* compress.c - the elements where a mask holds, in order. Of distributed arrays each rank finds those of its block, with their
+ * places in the whole array; ranks exchange them so that each one has its block of the result.
+ */
+#include "keys.h"
+#include "lines.h"
 
 /* Returns the elements of `array` where the mask holds; for NULL, their linear indices. */
 static wf_array *chosen(const wf_array *array, const wf_array *mask, const char *function)
@@ -21,7 +24,105 @@ static wf_array *chosen(const wf_array *array, const wf_array *mask, const char 
     return out;
 }
 
-wf_array *wf_array_where(const wf_array *mask) { return chosen(NULL, mask, "wf_array_where"); }
+/* ---- distributed arrays ---- */
+/* Returns where the elements of a block lie in the whole array, given their places in the block; both in C order. */
+static wf_array *places_in_whole(const wf_array *whole, const wf_shape *block, const wf_array *places,
+                                 const char *function)
+{
+    const wf_shape shape = wf_array_shape(whole);
+    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], stride = 1;
+    wf_dist_range(wf_array_dist(whole), wf_ranks_rank(wf_array_ranks(whole)), lo, hi);
+    wf_graph *g = wfl_begin(wf_array_context(places), function);
+    wf_val rest = wf_in(g, places), place = wf_const_i64(g, WF_I64, 0);
+    for (int d = shape.rank - 1; d >= 0; --d) {
+        const wf_val extent = wf_const_i64(g, WF_I64, block->dim[d]);
+        const wf_val at = wf_add(wf_mod(rest, extent), wf_const_i64(g, WF_I64, lo[d]));
+        place = wf_add(place, wf_mul(at, wf_const_i64(g, WF_I64, stride)));
+        rest = wf_idiv(rest, extent);
+        stride *= shape.dim[d];
+    }
+    return wfl_array_run(g, wf_keep(place));
+}
+
+/* Returns an array for the elements that all ranks have found, of which this rank has `own`. */
+static wf_array *new_result(const wf_array *mask, wf_dtype dtype, int64_t own, const char *function)
+{
+    wf_context *ctx = wf_array_context(mask);
+    wf_ranks *ranks = wf_array_ranks(mask);
+    const int n = wf_ranks_size(ranks);
+    void *data = NULL;
+    wf_array *counts = wfl_array_scratch(ctx, n, sizeof own, &data);
+    wf_status status = wfl_ranks_agree(ctx, function, mask, counts ? WF_OK : wfl_array_error(ctx));
+    if (status == WF_OK) {
+        status = wf_ranks_all_gather(ranks, &own, data, (wf_pieces){ .each = sizeof own });
+        if (status != WF_OK)
+            wfl_array_fail(ctx, status, "%s: %s", function, wf_ranks_message(ranks));
+    }
+    int64_t all = 0;
+    for (int r = 0; status == WF_OK && r < n; ++r)
+        all += ((const int64_t *)data)[r];
+    wf_release(counts);
+    wf_dist dist;
+    wf_dist_make(&WF_SHAPE(all), n, NULL, &dist);
+    return status == WF_OK ? wf_empty_distributed(ctx, dtype, ranks, &dist) : NULL;
+}
+
+/* Finds the elements of this rank's blocks, with their places; `array` NULL: the places alone. */
+static bool find_own(wf_array *array, wf_array *mask, wfl_ordered *own, const char *function)
+{
+    wf_array *on = wf_array_block(mask), *from = array ? wf_array_block(array) : NULL, *places = NULL;
+    if (on && (from || !array)) {
+        const wf_shape block = wf_array_shape(on);
+        places = chosen(NULL, on, function);
+        own->elements = places ? places_in_whole(mask, &block, places, function) : NULL;
+        own->beside = own->elements && array ? chosen(from, on, function) : NULL;
+    }
+    wf_release(places);
+    bool ok = wf_array_block_end(mask, on) == WF_OK && own->elements && (own->beside || !array);
+    return (!array || wf_array_block_end(array, from) == WF_OK) && ok;
+}
+
+/* Returns an array that is distributed as another one: itself, or a copy. */
+static wf_array *cut_as(const wf_array *array, const wf_array *as)
+{
+    if (wf_array_dist(array) && wfl_same_dist(wf_array_dist(array), wf_array_dist(as)))
+        return wf_retain(array);
+    wf_array *copy =
+        wf_empty_distributed(wf_array_context(as), wf_array_dtype(array), wf_array_ranks(as), wf_array_dist(as));
+    if (!copy || wf_array_assign(copy, array) == WF_OK)
+        return copy;
+    wf_release(copy);
+    return NULL;
+}
+
+static wf_array *chosen_of_ranks(const wf_array *array, const wf_array *mask, const char *function)
+{
+    const wf_array *as = wf_array_dist(mask) ? mask : array;
+    if (!wfl_distributed_together(wf_array_context(mask), function, as, as))
+        return NULL;
+    wfl_ordered own = { NULL, NULL }, got = { NULL, NULL };
+    wf_array *on = cut_as(mask, as), *from = on && array ? cut_as(array, as) : NULL, *out = NULL;
+    if (on && (from || !array)) {
+        const bool ok = find_own(from, on, &own, function);
+        out = new_result(on, array ? wf_array_dtype(array) : WF_I64, ok ? wf_array_count(own.elements) : 0, function);
+        if (out && (wfl_cut_ordered(out, false, &own, ok, &got, function) != WF_OK ||
+                    wfl_write_ordered(out, &got, false, function) != WF_OK)) {
+            wf_release(out);
+            out = NULL;
+        }
+    }
+    wfl_ordered_end(&own);
+    wfl_ordered_end(&got);
+    wf_release(on);
+    wf_release(from);
+    return out;
+}
+
+/* ---- functions ---- */
+wf_array *wf_array_where(const wf_array *mask)
+{
+    return wf_array_dist(mask) ? chosen_of_ranks(NULL, mask, "wf_array_where") : chosen(NULL, mask, "wf_array_where");
+}
 
 wf_array *wf_array_compress(const wf_array *array, const wf_array *mask)
 {
@@ -32,5 +133,6 @@ wf_array *wf_array_compress(const wf_array *array, const wf_array *mask)
                        both ? "array and mask must have one shape" : "array or mask is NULL");
         return NULL;
     }
-    return chosen(array, mask, "wf_array_compress");
+    return wf_array_dist(array) || wf_array_dist(mask) ? chosen_of_ranks(array, mask, "wf_array_compress")
+                                                       : chosen(array, mask, "wf_array_compress");
 }
