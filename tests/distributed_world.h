@@ -50,6 +50,9 @@ wf_status distributed_compare(distributed_run *run, int ranks, wf_ranks_error *e
 void distributed_check(const distributed_case *cases, size_t n, int ranks, int threads, int cut, wf_device device,
                        wf__fence fence);
 
+/* On 1 to 8 ranks, and on 4 ranks with each cut, by the interpreter. */
+void distributed_check_cuts(const distributed_case *cases, size_t n);
+
 /* ---- for cases: arrays are distributed as the run says ---- */
 bool world_failed(distributed_world *w); /* notes the first error */
 void world_run(distributed_world *w, wf_graph *g);

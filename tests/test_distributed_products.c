@@ -132,30 +132,19 @@ static const distributed_case cases[] = {
     { "written between", written_between },
 };
 
-static void check(int ranks, int threads, int cut, wf_device device)
-{
-    distributed_check(cases, sizeof cases / sizeof *cases, ranks, threads, cut, device, WF__FENCE_BEHIND);
-}
+enum { CASES = sizeof cases / sizeof *cases };
 
-static void any_number_of_ranks(void **state)
+static void ranks_and_grids(void **state)
 {
     (void)state;
-    for (int ranks = 1; ranks <= 8; ++ranks)
-        check(ranks, 1, 0, WF_INTERP);
-}
-
-static void other_grids(void **state)
-{
-    (void)state;
-    for (int cut = 1; cut <= 3; ++cut)
-        check(4, 1, cut, WF_INTERP);
+    distributed_check_cuts(cases, CASES);
 }
 
 static void compiled_code(void **state)
 {
     (void)state;
-    check(4, 1, 3, WF_CPU);
-    check(3, 2, 0, WF_CPU);
+    distributed_check(cases, CASES, 4, 1, 3, WF_CPU, WF__FENCE_BEHIND);
+    distributed_check(cases, CASES, 3, 2, 0, WF_CPU, WF__FENCE_BEHIND);
 }
 
 /* ---- refusals ---- */
@@ -193,7 +182,7 @@ static void refusals(void **state)
 int main(void)
 {
     setenv("WEFT_BLAS", "none", 1); /* a BLAS may add in another order in blocks */
-    const struct CMUnitTest tests[] = { cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(other_grids),
-                                        cmocka_unit_test(compiled_code), cmocka_unit_test(refusals) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(ranks_and_grids), cmocka_unit_test(compiled_code),
+                                        cmocka_unit_test(refusals) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

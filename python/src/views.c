@@ -164,7 +164,7 @@ static bool find_named(const wf_array *array, PyObject *key, named *k)
     int axis = 0;
     *k = (named){ .all = true };
     for (Py_ssize_t i = 0; names >= 0 && i <= n; ++i) {
-        PyObject *part = i < n ? key_part(key, i) : Py_Ellipsis; /* the axes behind the key */
+        PyObject *part = i < n ? key_part(key, i) : Py_Ellipsis; /* at the end: the axes that the key does not name */
         const int last = i < n ? axis + whole.rank - names : whole.rank;
         if (part == Py_None) {
             if (!may_have_more(&k->shape))

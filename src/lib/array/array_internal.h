@@ -79,6 +79,9 @@ wf_array *wfl_without_axes(wf_array *array, wf_axes axes);
 /* All ranks of the array learn whether one has failed. `status`: this rank's, whose message is the context's error. function:
  * NULL = messages name none. */
 wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array *of, wf_status status);
+/* True if an exchange of messages between the array's ranks is done; else false, with an error. A rank without memory for its
+ * messages has not taken part, and the others wait for it, so it ends the group. */
+bool wfl_ranks_done(const wf_array *of, const char *function, wf_status status);
 /* Returns a new array for what each point computes from x: on the device of x, or distributed if x is, over the grid of x if
  * it has as many axes. Collective for a distributed x. NULL: error. Results of reductions are made by wf_empty_like, which
  * gives each rank all elements if ranks divide an axis that is left with one index. */

@@ -52,19 +52,16 @@ static wf_array *new_result(const wf_array *mask, wf_dtype dtype, int64_t own, c
     const int n = wf_ranks_size(ranks);
     void *data = NULL;
     wf_array *counts = wfl_array_scratch(ctx, n, sizeof own, &data);
-    wf_status status = wfl_ranks_agree(ctx, function, mask, counts ? WF_OK : wfl_array_error(ctx));
-    if (status == WF_OK) {
-        status = wf_ranks_all_gather(ranks, &own, data, (wf_pieces){ .each = sizeof own });
-        if (status != WF_OK)
-            wfl_array_fail(ctx, status, "%s: %s", function, wf_ranks_message(ranks));
-    }
+    bool ok = wfl_ranks_agree(ctx, function, mask, counts ? WF_OK : wfl_array_error(ctx)) == WF_OK;
+    if (ok)
+        ok = wfl_ranks_done(mask, function, wf_ranks_all_gather(ranks, &own, data, (wf_pieces){ .each = sizeof own }));
     int64_t all = 0;
-    for (int r = 0; status == WF_OK && r < n; ++r)
+    for (int r = 0; ok && r < n; ++r)
         all += ((const int64_t *)data)[r];
     wf_release(counts);
     wf_dist dist;
     wf_dist_make(&WF_SHAPE(all), n, NULL, &dist);
-    return status == WF_OK ? wf_empty_distributed(ctx, dtype, ranks, &dist) : NULL;
+    return ok ? wf_empty_distributed(ctx, dtype, ranks, &dist) : NULL;
 }
 
 /* Finds the elements of this rank's blocks, with their places; `array` NULL: the places alone. */

@@ -13,6 +13,16 @@ wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array 
     return all;
 }
 
+bool wfl_ranks_done(const wf_array *of, const char *function, wf_status status)
+{
+    wf_ranks *ranks = wf_array_ranks(of);
+    if (status == WF_ERR_MEMORY)
+        wf_ranks_abort(ranks, EXIT_FAILURE, wf_ranks_message(ranks));
+    if (status != WF_OK)
+        wfl_array_fail(wf_array_context(of), status, "%s: %s", function, wf_ranks_message(ranks));
+    return status == WF_OK;
+}
+
 wf_array *wfl_result_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape)
 {
     const wf_dist *old = wf_array_dist(x);

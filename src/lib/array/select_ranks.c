@@ -20,9 +20,14 @@ typedef struct counting {
     uint64_t *prefix;                                           /* [rows] bits of the wanted keys, then the keys */
     uint64_t *next;                                             /* [rows] the keys of the elements after them */
     int64_t *nans;                                              /* [rows] */
-    int64_t *first; /* [rows, BINS] the counts by the first bits, which all selections share */
-    int64_t *left;  /* [rows] places of the wanted elements among those that have the prefix */
+    int64_t *first;      /* [rows, BINS] the counts by the first bits, which all selections share */
+    int64_t *left;       /* [rows] places of the wanted elements among those that have the prefix */
+    const int64_t *last; /* count or first: the counts by the bits that a selection has found last */
+    int last_width;      /* the number of these bits */
 } counting;
+
+/* Number of bits that a launch tells apart where `left` bits are not known. */
+static int next_width(int left) { return left < BITS ? left : BITS; }
 
 static wf_array *ordinary(const counting *c, wf_dtype dtype, wf_shape shape, void *data)
 {
@@ -95,45 +100,44 @@ static wf_status count_bits(const counting *c, int shift, int width, bool at_fir
 }
 
 /* Adds to each prefix the bits of the bin that has the wanted element. */
-static void choose_bins(const counting *c, const int64_t *count, int width)
+static void choose_bins(const counting *c)
 {
     for (int64_t row = 0; row < c->rows; ++row) {
-        const int64_t *in = count + row * BINS;
+        const int64_t *in = c->last + row * BINS;
         uint64_t bin = 0;
         for (; c->left[row] >= in[bin]; ++bin)
             c->left[row] -= in[bin];
-        c->prefix[row] = c->prefix[row] << width | bin;
+        c->prefix[row] = c->prefix[row] << c->last_width | bin;
     }
 }
 
-/* Finds the keys of the elements of a rank: the prefixes. Afterwards the counts of the last bits are those of the keys. */
-static wf_status select_rank(const counting *c, int64_t rank, int *last_width)
+/* Finds the keys of the elements of a rank: the prefixes. */
+static wf_status select_rank(counting *c, int64_t rank)
 {
     const int bits = 8 * (int)wf_dtype_size(c->dtype);
     wf_status status = WF_OK;
     memset(c->prefix, 0, (size_t)c->rows * sizeof *c->prefix);
     for (int64_t row = 0; row < c->rows; ++row)
         c->left[row] = rank;
-    for (int shift = bits, width; shift > 0 && status == WF_OK; shift -= width) {
-        const bool at_first = shift == bits;
-        width = shift < BITS ? shift : BITS;
-        status = at_first ? WF_OK : count_bits(c, shift - width, width, false);
+    for (int shift = bits; shift > 0 && status == WF_OK; shift -= c->last_width) {
+        c->last = shift == bits ? c->first : c->count;
+        c->last_width = next_width(shift);
+        if (c->last == c->count)
+            status = count_bits(c, shift - c->last_width, c->last_width, false);
         if (status == WF_OK)
-            choose_bins(c, at_first ? c->first : c->count, width);
-        *last_width = width;
+            choose_bins(c);
     }
     return status;
 }
 
 /* Finds the keys after the prefixes, in ascending order, of lines whose next element has another key. */
-static wf_status find_next(const counting *c, int last_width)
+static wf_status find_next(const counting *c)
 {
     const wf_dtype t = wfl_key_dtype(c->dtype);
-    const bool is_one_round = 8 * (int)wf_dtype_size(c->dtype) <= BITS;
     bool all_equal = true;
     for (int64_t row = 0; row < c->rows; ++row) {
-        const int64_t *in = (is_one_round ? c->first : c->count) + row * BINS;
-        const bool equal = c->left[row] + 1 < in[c->prefix[row] & ((1u << last_width) - 1)];
+        const uint64_t bin = c->prefix[row] & ((1u << c->last_width) - 1);
+        const bool equal = c->left[row] + 1 < c->last[row * BINS + (int64_t)bin];
         c->next[row] = equal ? c->prefix[row] : ~(uint64_t)0;
         all_equal = all_equal && equal;
     }
@@ -149,15 +153,14 @@ static wf_status find_next(const counting *c, int last_width)
 static wf_status select_each(counting *c, int64_t n, const int64_t *rank, const double *between, uint64_t *low,
                              uint64_t *high)
 {
-    const int bits = 8 * (int)wf_dtype_size(c->dtype), width = bits < BITS ? bits : BITS;
+    const int bits = 8 * (int)wf_dtype_size(c->dtype), width = next_width(bits);
     memset(c->nans, 0, (size_t)c->rows * sizeof *c->nans);
     wf_status status = count_bits(c, bits - width, width, true);
     memcpy(c->first, c->count, (size_t)c->rows * BINS * sizeof *c->first);
     for (int64_t i = 0; i < n && status == WF_OK; ++i) {
-        int last_width = 0;
-        status = select_rank(c, rank[i], &last_width);
+        status = select_rank(c, rank[i]);
         if (status == WF_OK && between[i] > 0)
-            status = find_next(c, last_width);
+            status = find_next(c);
         for (int64_t row = 0; row < c->rows; ++row) {
             const uint64_t nan = wfl_largest_key(c->dtype);
             low[i * c->rows + row] = c->nans[row] ? nan : c->prefix[row];

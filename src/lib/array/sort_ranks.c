@@ -7,7 +7,6 @@
  */
 #include "keys.h"
 #include "weft/distributed.h"
-#include <stdlib.h>
 
 typedef struct line {
     const wf_array *result; /* whose blocks the sorted whole is cut into */
@@ -27,14 +26,7 @@ typedef struct line {
     size_t *bytes[2], *at[2]; /* [n] of what goes out and comes in */
 } line;
 
-static bool is_done(const line *l, wf_status status)
-{
-    if (status == WF_ERR_MEMORY) /* the others wait for this rank */
-        wf_ranks_abort(l->ranks, EXIT_FAILURE, wf_ranks_message(l->ranks));
-    if (status != WF_OK)
-        wfl_array_fail(l->ctx, status, "%s: %s", l->function, wf_ranks_message(l->ranks));
-    return status == WF_OK;
-}
+static bool is_done(const line *l, wf_status status) { return wfl_ranks_done(l->result, l->function, status); }
 
 /* ---- memory ---- */
 static bool make_lists(line *l)

@@ -53,13 +53,13 @@ static bool divides(const parting *c, bool *ok)
     return any;
 }
 
-/* True if node w writes memory that load r reads. */
+/* True if node w writes memory that node r accesses. */
 static bool meet(const parting *c, wf__ref r, wf__ref w)
 {
     const wf__ir *ir = &stage_of(c)->recorded;
-    const wf__node *load = &ir->node[r], *store = &ir->node[w];
-    return wf__op_is_access(load->op) && wf__op_is_store(store->op) &&
-           wf__object_overlap(c->p->plan, c->p->all, ir->slot[load->a].object, ir->slot[store->a].object) != WF__APART;
+    const wf__node *access = &ir->node[r], *store = &ir->node[w];
+    return wf__op_is_access(access->op) && wf__object_overlap(c->p->plan, c->p->all, ir->slot[access->a].object,
+                                                              ir->slot[store->a].object) != WF__APART;
 }
 
 /* True if all that `first` does may run before all that `second` does: what one of them reads and the other one writes comes in
@@ -67,11 +67,11 @@ static bool meet(const parting *c, wf__ref r, wf__ref w)
 static bool may_precede(const parting *c, const uint8_t *first, const uint8_t *second)
 {
     const wf__ir *ir = &stage_of(c)->recorded;
-    for (wf__ref r = 1; r < ir->n; ++r)
-        for (wf__ref w = 1; w < ir->n; ++w) {
+    for (wf__ref w = 1; w < ir->n; ++w)
+        for (wf__ref r = 1; r < ir->n && wf__op_is_store(ir->node[w].op); ++r) {
             const bool read_first = first[r] && second[w] && !first[w];
             const bool read_second = second[r] && first[w] && !second[w];
-            if ((read_first || read_second) && meet(c, r, w) && (ir->loops || (read_first ? r > w : r < w)))
+            if ((read_first || read_second) && (ir->loops || (read_first ? r > w : r < w)) && meet(c, r, w))
                 return false;
         }
     return true;
