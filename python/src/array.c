@@ -178,12 +178,10 @@ PyObject *wfpy_as_array(PyObject *object, wf_dtype dtype)
         PyErr_Format(PyExc_TypeError, "%R is no array, number, or list of numbers", object);
     else if (wfpy_has_buffer(object))
         made = wfpy_from_buffer(object);
-    else if (wfpy_is_list(object) || PyNumber_Check(object)) {
-        PyObject *module = PyObject_HasAttrString(object, "__dlpack__") ? Py_NewRef(wfpy.self) : NULL;
-        made = module ? PyObject_CallMethod(module, "from_dlpack", "O", object) : wfpy_from_lists(object);
-        Py_XDECREF(module);
-    } else if (PyObject_HasAttrString(object, "__dlpack__"))
-        made = PyObject_CallMethod(wfpy.self, "from_dlpack", "O", object);
+    else if (PyObject_HasAttrString(object, "__dlpack__"))
+        made = wfpy_from_dlpack(object, Py_None);
+    else if (wfpy_is_list(object) || PyNumber_Check(object))
+        made = wfpy_from_lists(object);
     else
         PyErr_Format(PyExc_TypeError, "%R is no array, number, or list of numbers", object);
     if (made && dtype != WF_NONE && wfpy_array_dtype(made) != dtype) {

@@ -157,15 +157,26 @@ static PyObject *add(PyObject *self, PyObject *args)
 
 /* ---- calls ---- */
 
-static part_kind kind_of(PyObject *object, Py_buffer *buffer)
+/* The kind of an argument, whose buffer stays held. An array that comes by DLPack takes the argument's place, and *own is
+ * its reference, else NULL. */
+static part_kind kind_of(wfpy_given *given, PyObject **own)
 {
+    PyObject *object = given->object;
+    Py_buffer *buffer = &given->buffer;
     buffer->obj = NULL;
+    *own = NULL;
     if (wfpy_is_array(object))
         return ARRAY;
     if (PyFloat_Check(object))
         return FLOAT;
     if (PyLong_Check(object))
         return PyBool_Check(object) ? BOOL : INT;
+    if (!PyObject_CheckBuffer(object) && wfpy_has_dlpack(object)) {
+        *own = wfpy_from_dlpack(object, Py_None);
+        PyErr_Clear(); /* the slow way says what is wrong */
+        given->object = *own ? *own : object;
+        return *own ? ARRAY : STATIC;
+    }
     if (!PyObject_CheckBuffer(object) || PyBytes_Check(object))
         return STATIC;
     if (PyObject_GetBuffer(object, buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0) {
@@ -231,6 +242,15 @@ static entry *find(dispatcher *d, const part_kind *kind, const wfpy_given *given
     return NULL;
 }
 
+/* Ends the arguments of a call that did not become a launch. */
+static void end_arguments(wfpy_given *given, PyObject *const *own, int n)
+{
+    for (int i = 0; i < n; ++i) {
+        PyBuffer_Release(&given[i].buffer);
+        Py_XDECREF(own[i]);
+    }
+}
+
 static PyObject *miss(PyObject *self, PyObject *const *args, int n, const wf_shape *shape)
 {
     PyObject *tuple = PyTuple_New(n), *space = shape ? wfpy_shape_object(shape) : Py_NewRef(Py_None), *done = NULL;
@@ -246,7 +266,7 @@ static PyObject *miss(PyObject *self, PyObject *const *args, int n, const wf_sha
 static PyObject *call(PyObject *self, PyObject *positional, PyObject *keywords, const wf_shape *shape)
 {
     dispatcher *d = self_dispatcher(self);
-    PyObject *args[WFPY_MOST_ARGUMENTS];
+    PyObject *args[WFPY_MOST_ARGUMENTS], *own[WFPY_MOST_ARGUMENTS];
     wfpy_given given[WFPY_MOST_ARGUMENTS];
     part_kind kind[WFPY_MOST_ARGUMENTS];
     const Py_ssize_t n = PyTuple_Size(positional), missing = d->n - n;
@@ -262,12 +282,11 @@ static PyObject *call(PyObject *self, PyObject *positional, PyObject *keywords, 
         args[i] =
             i < n ? PyTuple_GetItem(positional, i) : PyTuple_GetItem(d->defaults, i - d->n + PyTuple_Size(d->defaults));
         given[i].object = args[i];
-        kind[i] = kind_of(args[i], &given[i].buffer);
+        kind[i] = kind_of(&given[i], &own[i]);
     }
     entry *e = find(d, kind, given, d->n, false);
     if (!e || (!shape && e->space < 0 && d->space != NO_SPACE)) {
-        for (int i = 0; i < d->n; ++i)
-            PyBuffer_Release(&given[i].buffer);
+        end_arguments(given, own, d->n);
         return PyErr_Occurred() ? NULL : miss(self, args, d->n, shape);
     }
     wfpy_given *list[WFPY_MOST_ARGUMENTS];
@@ -280,6 +299,8 @@ static PyObject *call(PyObject *self, PyObject *positional, PyObject *keywords, 
     if (shape)
         opts.shape = *shape;
     PyObject *done = wfpy_kernel_launch(kernel, list, &opts, shape ? -1 : e->space, covers);
+    for (int i = 0; i < d->n; ++i)
+        Py_XDECREF(own[i]);
     Py_DECREF(kernel);
     return done;
 }
@@ -336,18 +357,18 @@ PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_
 {
     dispatcher *d = self_dispatcher(self);
     wfpy_given given[WFPY_MOST_ARGUMENTS], *list[WFPY_MOST_ARGUMENTS];
+    PyObject *own[WFPY_MOST_ARGUMENTS];
     part_kind kind[WFPY_MOST_ARGUMENTS];
     wf_shape shape, made_shape;
     if (tracing || n < 1 || n + d->outs != d->n)
         return NULL;
     for (int i = 0; i < n; ++i) {
         given[i].object = args[i];
-        kind[i] = kind_of(args[i], &given[i].buffer);
+        kind[i] = kind_of(&given[i], &own[i]);
     }
     entry *e = find(d, kind, given, (int)n, true);
     if (!e || !broadcast_shape(kind, given, (int)n, &shape)) {
-        for (int i = 0; i < n; ++i)
-            PyBuffer_Release(&given[i].buffer);
+        end_arguments(given, own, (int)n);
         return NULL;
     }
     PyObject *kernel = Py_NewRef(e->kernel), *result = NULL; /* a warning may run code that forgets the entry */
@@ -357,7 +378,7 @@ PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_
     for (int i = 0; i < n; ++i) {
         if (kind[i] != STATIC)
             list[at++] = &given[i];
-        from[i] = kind[i] == ARRAY && wfpy_is_array(args[i]) ? ((wfpy_array *)args[i])->array : NULL;
+        from[i] = kind[i] == ARRAY && wfpy_is_array(given[i].object) ? ((wfpy_array *)given[i].object)->array : NULL;
     }
     const wf_axes reduced = d->reduces ? d->axes | (d->keeps ? 0 : WF_DROP_AXES) : 0;
     for (; made < d->outs; ++made) {
@@ -377,6 +398,8 @@ PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_
     } else
         for (int i = 0; i < n; ++i)
             PyBuffer_Release(&given[i].buffer);
+    for (int i = 0; i < n; ++i)
+        Py_XDECREF(own[i]);
     Py_DECREF(kernel);
     if (result) {
         Py_DECREF(result);

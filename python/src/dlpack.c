@@ -1,5 +1,6 @@
-/* dlpack.c - exchange of memory by DLPack 1.x, on the processor and on GPUs, and by addresses.
- * Source: the structs and names are those of dmlc.github.io/dlpack, version 1.1. */
+/* dlpack.c - exchange of memory by DLPack 1.x, on the processor and on GPUs, and by addresses. Methods of Python exchange
+ * capsules. A table of functions that is an attribute of a type does the same for programs in C, without capsules.
+ * Source: the structs and names are those of dmlc.github.io/dlpack, version 1.3. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 enum { ON_CPU = 1, ON_CUDA = 2, ON_CUDA_HOST = 3, ON_CUDA_MANAGED = 13 };
 enum { CODE_INT, CODE_UINT, CODE_FLOAT, CODE_BFLOAT = 4, CODE_COMPLEX, CODE_BOOL };
 enum { FLAG_READ_ONLY = 1, FLAG_IS_COPIED = 2 };
+enum { MAJOR = 1, MINOR = 3 };
 typedef struct tensor {
     void *data;
     struct {
@@ -35,7 +37,20 @@ typedef struct versioned {
     uint64_t flags;
     tensor tensor;
 } versioned;
-static const char name_managed[] = "dltensor", name_versioned[] = "dltensor_versioned";
+static const char name_managed[] = "dltensor", name_versioned[] = "dltensor_versioned",
+                  name_table[] = "dlpack_exchange_api", attribute_table[] = "__dlpack_c_exchange_api__";
+typedef struct table { /* functions give 0, or -1 with an exception */
+    struct {
+        uint32_t major, minor;
+        const struct table *older;
+    } header;
+    int (*allocate)(tensor *like, versioned **out, void *user,
+                    void (*fail)(void *user, const char *kind, const char *message));
+    int (*lend)(void *object, versioned **out);
+    int (*take)(versioned *from, void **object);
+    int (*look)(void *object, tensor *out); /* may be NULL */
+    int (*stream_of)(int32_t device_type, int32_t device, void **stream);
+} table;
 
 /* ---- to others ---- */
 
@@ -126,6 +141,52 @@ static wf_array *array_to_lend(wf_array *array, PyObject *where, PyObject *copy,
     return made;
 }
 
+/* A tensor of `from`, whose reference it takes; NULL with an exception. */
+static lent *lend(wf_array *from, bool is_versioned, bool copied)
+{
+    lent *l = calloc(1, sizeof *l);
+    if (!l) {
+        wf_release(from);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    l->array = from;
+    tensor *t = is_versioned ? &l->as.versioned.tensor : &l->as.managed.tensor;
+    wf_shape shape = wf_array_shape(from);
+    const wf_device device = wf_array_device(from);
+    const bool read_only = wf_array_is_read_only(from);
+    /* Both wait for queued work, so the consumer's stream has nothing to wait for. */
+    wfpy_released r = wfpy_release_gil(false);
+    wf_status status =
+        wfpy_is_gpu(device) ? wf_map_device(from, &t->data, l->strides) : wf_map(from, &t->data, l->strides);
+    wfpy_take_gil(r);
+    if (status != WF_OK)
+        wfpy_raise();
+    else if (!describe_dtype(wf_array_dtype(from), t))
+        buffer_error("DLPack has no complex numbers of two f16");
+    else if (read_only && !is_versioned)
+        buffer_error("the array is read-only, which DLPack before version 1 cannot say");
+    else {
+        for (int i = 0; i < shape.rank; ++i)
+            l->shape[i] = shape.dim[i];
+        t->ndim = shape.rank;
+        t->shape = l->shape;
+        t->strides = l->strides;
+        t->device.type = wfpy_is_gpu(device) ? ON_CUDA : ON_CPU;
+        t->device.id = wfpy_is_gpu(device) ? device - WF_GPU(0) : 0;
+        if (is_versioned) {
+            l->as.versioned.version.major = MAJOR;
+            l->as.versioned.version.minor = MINOR;
+            l->as.versioned.deleter = delete_versioned;
+            l->as.versioned.flags = (read_only ? FLAG_READ_ONLY : 0) | (copied ? FLAG_IS_COPIED : 0);
+        } else
+            l->as.managed.deleter = delete_managed;
+        return l;
+    }
+    end_lent(l);
+    return NULL;
+}
+
 static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "stream", "max_version", "dl_device", "copy", NULL };
@@ -136,48 +197,9 @@ static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
         (version != Py_None && !PyArg_ParseTuple(version, "II", &major, &minor)))
         return NULL;
     wf_array *array = wfpy_array_of(self), *from = array ? array_to_lend(array, where, copy, &copied) : NULL;
-    lent *l = from ? calloc(1, sizeof *l) : NULL;
-    if (!l) {
-        wf_release(from);
-        return from ? PyErr_NoMemory() : NULL;
-    }
-    l->array = from;
-    tensor *t = major ? &l->as.versioned.tensor : &l->as.managed.tensor;
-    wf_shape shape = wf_array_shape(from);
-    const wf_device device = wf_array_device(from);
-    const bool read_only = wf_array_is_read_only(from);
-    /* Both wait for queued work, so the consumer's stream has nothing to wait for. */
-    wfpy_released r = wfpy_release_gil(false);
-    wf_status status =
-        wfpy_is_gpu(device) ? wf_map_device(from, &t->data, l->strides) : wf_map(from, &t->data, l->strides);
-    wfpy_take_gil(r);
-    PyObject *capsule = NULL;
-    if (status != WF_OK)
-        wfpy_raise();
-    else if (!describe_dtype(wf_array_dtype(from), t))
-        buffer_error("DLPack has no complex numbers of two f16");
-    else {
-        for (int i = 0; i < shape.rank; ++i)
-            l->shape[i] = shape.dim[i];
-        t->ndim = shape.rank;
-        t->shape = l->shape;
-        t->strides = l->strides;
-        t->device.type = wfpy_is_gpu(device) ? ON_CUDA : ON_CPU;
-        t->device.id = wfpy_is_gpu(device) ? device - WF_GPU(0) : 0;
-        if (major) {
-            l->as.versioned.version.major = 1;
-            l->as.versioned.version.minor = 1;
-            l->as.versioned.deleter = delete_versioned;
-            l->as.versioned.flags = (read_only ? FLAG_READ_ONLY : 0) | (copied ? FLAG_IS_COPIED : 0);
-            capsule = PyCapsule_New(l, name_versioned, end_capsule);
-        } else if (read_only)
-            buffer_error("the array is read-only, which DLPack before version 1 cannot say");
-        else {
-            l->as.managed.deleter = delete_managed;
-            capsule = PyCapsule_New(l, name_managed, end_capsule);
-        }
-    }
-    if (!capsule)
+    lent *l = from ? lend(from, major > 0, copied) : NULL;
+    PyObject *capsule = l ? PyCapsule_New(l, major ? name_versioned : name_managed, end_capsule) : NULL;
+    if (l && !capsule)
         end_lent(l);
     return capsule;
 }
@@ -264,7 +286,7 @@ static PyObject *from_capsule(PyObject *capsule)
     bool read_only = false;
     if (strcmp(name, name_versioned) == 0) {
         h->versioned = PyCapsule_GetPointer(capsule, name_versioned);
-        if (h->versioned->version.major != 1)
+        if (h->versioned->version.major != MAJOR)
             PyErr_Format(PyExc_BufferError, "version %u of DLPack is not known", h->versioned->version.major);
         read_only = h->versioned->flags & FLAG_READ_ONLY;
         t = &h->versioned->tensor;
@@ -287,8 +309,8 @@ static PyObject *ask(PyObject *object, PyObject *copy)
 {
     PyObject *method = PyObject_GetAttrString(object, "__dlpack__"), *none = method ? PyTuple_New(0) : NULL;
     PyObject *keywords = !none             ? NULL
-                         : copy == Py_None ? Py_BuildValue("{s:(ii)}", "max_version", 1, 1)
-                                           : Py_BuildValue("{s:(ii),s:O}", "max_version", 1, 1, "copy", copy);
+                         : copy == Py_None ? Py_BuildValue("{s:(ii)}", "max_version", MAJOR, MINOR)
+                                           : Py_BuildValue("{s:(ii),s:O}", "max_version", MAJOR, MINOR, "copy", copy);
     PyObject *capsule = keywords ? PyObject_Call(method, none, keywords) : NULL;
     if (!capsule && keywords && PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyErr_Clear();
@@ -300,6 +322,89 @@ static PyObject *ask(PyObject *object, PyObject *copy)
     return capsule;
 }
 
+/* The table of a type, which is looked up once, in a capsule; its context is not NULL if objects of the type may ask for
+ * gradients. NULL: the type has none. A type that has one is never freed. */
+static PyObject *table_of(PyTypeObject *type)
+{
+    static PyObject *known; /* by type */
+    PyObject *found = known || (known = PyDict_New()) ? PyDict_GetItemWithError(known, (PyObject *)type) : NULL;
+    if (found)
+        return found;
+    PyObject *capsule = PyObject_GetAttrString((PyObject *)type, attribute_table);
+    const table *t =
+        capsule && PyCapsule_IsValid(capsule, name_table) ? PyCapsule_GetPointer(capsule, name_table) : NULL;
+    Py_XDECREF(capsule);
+    PyErr_Clear();
+    while (t && t->header.major != MAJOR)
+        t = t->header.older;
+    if (t && t->lend && (capsule = PyCapsule_New((void *)(uintptr_t)t, name_table, NULL))) {
+        static bool yes = true;
+        const bool may_ask = PyObject_HasAttrString((PyObject *)type, "requires_grad");
+        if (PyCapsule_SetContext(capsule, may_ask ? &yes : NULL) == 0 &&
+            PyDict_SetItem(known, (PyObject *)type, capsule) == 0)
+            found = capsule; /* of the dictionary */
+        Py_DECREF(capsule);
+    }
+    PyErr_Clear();
+    return found;
+}
+
+/* A tensor of an object by the table of its type; NULL without an exception if __dlpack__ has to be asked: there is no
+ * table, or the method refuses what the table does not tell (gradients that are wanted, conjugates that are still to be
+ * computed), or the memory is on a GPU, where the method orders streams. */
+static versioned *ask_table(PyObject *object)
+{
+    versioned *made = NULL;
+    PyObject *found = table_of(Py_TYPE(object));
+    const table *t = found ? PyCapsule_GetPointer(found, name_table) : NULL;
+    PyObject *wanted = t && PyCapsule_GetContext(found) ? PyObject_GetAttrString(object, "requires_grad") : NULL;
+    const bool asks = wanted && PyObject_IsTrue(wanted) != 0;
+    Py_XDECREF(wanted);
+    if (!t || asks || t->lend(object, &made) != 0)
+        made = NULL;
+    PyErr_Clear(); /* the method says what is wrong */
+    const tensor *m = made ? &made->tensor : NULL;
+    if (!m || (m->device.type == ON_CPU && m->dtype.code != CODE_COMPLEX && made->version.major == MAJOR))
+        return made;
+    if (made->deleter)
+        made->deleter(made);
+    return NULL;
+}
+
+/* A weft.Array over a tensor that is taken. */
+static PyObject *take_versioned(versioned *from)
+{
+    held_tensor *h = calloc(1, sizeof *h);
+    if (!h) {
+        if (from->deleter)
+            from->deleter(from);
+        return PyErr_NoMemory();
+    }
+    h->held.give_back = give_back;
+    h->versioned = from;
+    return from_tensor(&from->tensor, h, from->flags & FLAG_READ_ONLY);
+}
+
+bool wfpy_has_dlpack(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    return !wfpy_is_array(object) && object != Py_None && !PyUnicode_Check(object) && !PyLong_Check(object) &&
+           !PyFloat_Check(object) && !PyTuple_Check(object) && !PyType_Check(object) &&
+           (table_of(type) || PyObject_HasAttrString((PyObject *)type, "__dlpack__"));
+}
+
+PyObject *wfpy_from_dlpack(PyObject *object, PyObject *copy)
+{
+    if (!wfpy_context())
+        return NULL;
+    versioned *made = copy == Py_None ? ask_table(object) : NULL;
+    if (made)
+        return take_versioned(made);
+    PyObject *capsule = ask(object, copy), *array = capsule ? from_capsule(capsule) : NULL;
+    Py_XDECREF(capsule);
+    return array;
+}
+
 static PyObject *from_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "x", "device", "copy", NULL };
@@ -309,8 +414,7 @@ static PyObject *from_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$OO:from_dlpack", names, &object, &device_object, &copy) ||
         !wfpy_device(device_object, &device) || !wfpy_context())
         return NULL;
-    PyObject *capsule = ask(object, copy), *made = capsule ? from_capsule(capsule) : NULL;
-    Py_XDECREF(capsule);
+    PyObject *made = wfpy_from_dlpack(object, copy);
     wf_array *array = made ? wfpy_array_of(made) : NULL;
     if (!array || !device || device == wf_array_device(array))
         return made;
@@ -323,6 +427,87 @@ static PyObject *from_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
     Py_DECREF(made);
     return moved;
 }
+
+/* ---- the table of weft.Array ---- */
+
+static int table_lend(void *object, versioned **out)
+{
+    wf_array *array = wfpy_array_of(object);
+    if (array && is_emulated(wf_array_device(array)))
+        buffer_error("an array of an emulated GPU has no device in DLPack");
+    else if (array) {
+        lent *l = lend(wf_retain(array), true, false);
+        *out = l ? &l->as.versioned : NULL;
+        return l ? 0 : -1;
+    }
+    return -1;
+}
+
+static int table_take(versioned *from, void **object)
+{
+    *object = wfpy_context() ? take_versioned(from) : NULL;
+    return *object ? 0 : -1;
+}
+
+/* Allocates an array for a program that may not have the GIL, and gives a failure to its function. */
+static int table_allocate(tensor *like, versioned **out, void *user,
+                          void (*fail)(void *user, const char *kind, const char *message))
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    wf_place place = { .size = sizeof place,
+                       .device = like->device.type == ON_CUDA ? WF_GPU(like->device.id) : WF_CPU };
+    wf_dtype dtype = dtype_of(like);
+    wf_shape shape = { .rank = like->ndim };
+    lent *l = NULL;
+    if (like->device.type != ON_CUDA && like->device.type != ON_CPU)
+        PyErr_Format(PyExc_BufferError, "weft has no device of DLPack's type %d", like->device.type);
+    else if (dtype == WF_NONE || like->ndim < 0 || like->ndim > WF_MAX_RANK)
+        PyErr_Format(PyExc_BufferError, "weft has no array of %d axes and DLPack's type (%d, %d bits, %d lanes)",
+                     like->ndim, like->dtype.code, like->dtype.bits, like->dtype.lanes);
+    else if (wfpy_context()) {
+        for (int i = 0; i < shape.rank; ++i)
+            shape.dim[i] = like->shape[i];
+        wf_array *made = wf_empty_with(wfpy.context, dtype, shape, &place);
+        if (!made)
+            wfpy_raise();
+        else
+            l = lend(made, true, false);
+    }
+    *out = l ? &l->as.versioned : NULL;
+    if (!l) {
+        PyObject *type, *value, *traceback, *text;
+        PyErr_Fetch(&type, &value, &traceback);
+        text = value ? PyObject_Str(value) : NULL;
+        PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
+        fail(user, PyErr_GivenExceptionMatches(type, PyExc_MemoryError) ? "MemoryError" : "BufferError",
+             bytes ? PyBytes_AsString(bytes) : "weft cannot allocate the array");
+        Py_XDECREF(bytes);
+        Py_XDECREF(text);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        PyErr_Clear();
+    }
+    PyGILState_Release(state);
+    return l ? 0 : -1;
+}
+
+/* Work on memory that is lent has ended, so any stream will do: the legacy default stream. */
+static int table_stream_of(int32_t device_type, int32_t device, void **stream)
+{
+    (void)device_type;
+    (void)device;
+    *stream = NULL;
+    return 0;
+}
+
+static const table own_table = {
+    .header = { .major = MAJOR, .minor = MINOR },
+    .allocate = table_allocate,
+    .lend = table_lend,
+    .take = table_take,
+    .stream_of = table_stream_of,
+};
 
 /* ---- by address ---- */
 
@@ -430,4 +615,10 @@ static PyMethodDef functions[] = {
     { NULL, NULL, 0, NULL },
 };
 
-int wfpy_add_dlpack(PyObject *module) { return PyModule_AddFunctions(module, functions); }
+int wfpy_add_dlpack(PyObject *module)
+{
+    PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&own_table, name_table, NULL);
+    const int failed = capsule ? PyObject_SetAttrString((PyObject *)wfpy.array, attribute_table, capsule) : -1;
+    Py_XDECREF(capsule);
+    return failed ? failed : PyModule_AddFunctions(module, functions);
+}

@@ -75,7 +75,8 @@ static void freezer_dealloc(PyObject *self)
 
 static bool is_array(PyObject *object)
 {
-    return wfpy_is_array(object) || (wfpy_has_buffer(object) && !PyBytes_Check(object) && !PyFloat_Check(object));
+    return wfpy_is_array(object) || (wfpy_has_buffer(object) && !PyBytes_Check(object) && !PyFloat_Check(object)) ||
+           wfpy_has_dlpack(object);
 }
 
 /* ---- the first call: the function runs and is noted ---- */
@@ -202,7 +203,8 @@ static int find(freezer *f, PyObject *args, PyObject **result)
         if (!is_array(object))
             continue;
         g.array[held] = wfpy_slot_begin(&f->slot[held], object, false, &g.buffer[held]);
-        g.read_only[held] = wfpy_is_array(object) ? wfpy_is_read_only(object) : g.buffer[held].readonly;
+        g.read_only[held] =
+            g.buffer[held].obj ? g.buffer[held].readonly : g.array[held] && wf_array_is_read_only(g.array[held]);
         if (!g.array[held])
             done = -1;
     }

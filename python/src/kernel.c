@@ -61,6 +61,14 @@ wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buf
             return ((wfpy_array *)object)->array;
         return writes ? wfpy_array_to_write(object) : wfpy_array_of(object);
     }
+    if (!wfpy_has_buffer(object) && wfpy_has_dlpack(object)) {
+        PyObject *own = wfpy_from_dlpack(object, Py_None);
+        wf_array *array = !own ? NULL : writes ? wfpy_array_to_write(own) : wfpy_array_of(own);
+        wf_release(slot->array);
+        *slot = (wfpy_slot){ .array = wf_retain(array), .held = true };
+        Py_XDECREF(own);
+        return slot->array;
+    }
     if (PyObject_GetBuffer(object, buffer, writes ? PyBUF_STRIDED | PyBUF_FORMAT : PyBUF_STRIDED_RO | PyBUF_FORMAT) <
         0) {
         buffer->obj = NULL;
@@ -155,7 +163,7 @@ static wf_array *array_argument(const argument *a, wfpy_slot *slot, wfpy_given *
         PyErr_Format(PyExc_ValueError, "argument '%s' is written, and its memory is read-only", a->name);
         return NULL;
     }
-    if (!wfpy_is_array(given->object) && !wfpy_has_buffer(given->object)) {
+    if (!wfpy_is_array(given->object) && !wfpy_has_buffer(given->object) && !wfpy_has_dlpack(given->object)) {
         PyErr_Format(PyExc_TypeError, "argument '%s' is %R, which is no array and no number", a->name, given->object);
         return NULL;
     }

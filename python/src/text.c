@@ -124,11 +124,12 @@ static bool fits(entry *e, int i, PyObject *value, arguments *a, bool *equal)
         if (!arg->as.array)
             return false;
     } else {
-        if (!wfpy_has_buffer(value))
+        const bool by_buffer = wfpy_has_buffer(value);
+        if (!by_buffer && !wfpy_has_dlpack(value))
             return false;
         a->buffer[a->held].obj = NULL;
-        if (e->users > 1 || wfpy_in_stream()) {
-            a->owner[i] = wfpy_from_buffer(value);
+        if (!by_buffer || e->users > 1 || wfpy_in_stream()) {
+            a->owner[i] = by_buffer ? wfpy_from_buffer(value) : wfpy_from_dlpack(value, Py_None);
             arg->as.array = a->owner[i] ? wfpy_array_of(a->owner[i]) : NULL;
         } else {
             arg->as.array = wfpy_slot_begin(&e->slot[i], value, false, &a->buffer[a->held]);

@@ -224,6 +224,10 @@ void wfpy_release_buffer(PyObject *self, Py_buffer *view);
 /* ---- dlpack.c ------------------------------------------------------------------------------------------------- */
 
 extern PyMethodDef wfpy_dlpack_methods[];
+/* True if the object is an array of another library that offers its memory by DLPack. */
+bool wfpy_has_dlpack(PyObject *object);
+/* A weft.Array over the memory of an object that has __dlpack__; copy: as in its method, or None. */
+PyObject *wfpy_from_dlpack(PyObject *object, PyObject *copy);
 
 /* ---- views.c -------------------------------------------------------------------------------------------------- */
 
