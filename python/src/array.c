@@ -44,7 +44,7 @@ wf_array *wfpy_array_to_write(PyObject *object)
     if (!wfpy_lazy_compute_all())
         return NULL;
     if (wfpy_is_read_only(object)) {
-        PyErr_SetString(wfpy.error[WF_ERR_ARG], "the array is read-only");
+        PyErr_SetString(wfpy.error[WF_ERR_ARG], "the array is read-only; x.copy() makes one that can be written");
         return NULL;
     }
     return wfpy_array_of(object);

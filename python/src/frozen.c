@@ -202,7 +202,7 @@ static int find(freezer *f, PyObject *args, PyObject **result)
         g.buffer[held].obj = NULL;
         if (!is_array(object))
             continue;
-        g.array[held] = wfpy_slot_begin(&f->slot[held], object, false, &g.buffer[held]);
+        g.array[held] = wfpy_slot_begin(&f->slot[held], object, NULL, &g.buffer[held]);
         g.read_only[held] =
             g.buffer[held].obj ? g.buffer[held].readonly : g.array[held] && wf_array_is_read_only(g.array[held]);
         if (!g.array[held])

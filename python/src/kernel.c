@@ -53,28 +53,36 @@ static wf_array *array_of_buffer(wfpy_slot *slot, Py_buffer *buffer)
     return array;
 }
 
-wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buffer *buffer)
+/* True, with an exception, if an argument that is written cannot be. */
+static bool is_locked(const char *written, bool read_only)
+{
+    if (written && read_only)
+        PyErr_Format(wfpy.error[WF_ERR_ARG], "argument '%s' is written, and its memory is read-only", written);
+    return written && read_only;
+}
+
+wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, const char *written, Py_buffer *buffer)
 {
     buffer->obj = NULL;
     if (wfpy_is_array(object)) {
-        if (!writes && ((wfpy_array *)object)->array)
-            return ((wfpy_array *)object)->array;
-        return writes ? wfpy_array_to_write(object) : wfpy_array_of(object);
+        wf_array *array = ((wfpy_array *)object)->array;
+        if (!written)
+            return array ? array : wfpy_array_of(object);
+        return is_locked(written, array && wf_array_is_read_only(array)) ? NULL : wfpy_array_to_write(object);
     }
     if (!wfpy_has_buffer(object) && wfpy_has_dlpack(object)) {
         PyObject *own = wfpy_from_dlpack(object, Py_None);
-        wf_array *array = !own ? NULL : writes ? wfpy_array_to_write(own) : wfpy_array_of(own);
+        wf_array *array = own && !is_locked(written, wfpy_is_read_only(own)) ? wfpy_array_of(own) : NULL;
         wf_release(slot->array);
         *slot = (wfpy_slot){ .array = wf_retain(array), .held = true };
         Py_XDECREF(own);
         return slot->array;
     }
-    if (PyObject_GetBuffer(object, buffer, writes ? PyBUF_STRIDED | PyBUF_FORMAT : PyBUF_STRIDED_RO | PyBUF_FORMAT) <
-        0) {
+    if (PyObject_GetBuffer(object, buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0) {
         buffer->obj = NULL;
         return NULL;
     }
-    return array_of_buffer(slot, buffer);
+    return is_locked(written, buffer->readonly) ? NULL : array_of_buffer(slot, buffer);
 }
 
 void wfpy_slot_free(wfpy_slot *slot)
@@ -157,17 +165,14 @@ static void kernel_dealloc(PyObject *self)
 /* The array of an argument, for the time of a call. NULL: an exception. */
 static wf_array *array_argument(const argument *a, wfpy_slot *slot, wfpy_given *given)
 {
-    if (given->buffer.obj) {
-        if (!a->written || !given->buffer.readonly)
-            return array_of_buffer(slot, &given->buffer);
-        PyErr_Format(PyExc_ValueError, "argument '%s' is written, and its memory is read-only", a->name);
-        return NULL;
-    }
+    const char *written = a->written ? a->name : NULL;
+    if (given->buffer.obj)
+        return is_locked(written, given->buffer.readonly) ? NULL : array_of_buffer(slot, &given->buffer);
     if (!wfpy_is_array(given->object) && !wfpy_has_buffer(given->object) && !wfpy_has_dlpack(given->object)) {
         PyErr_Format(PyExc_TypeError, "argument '%s' is %R, which is no array and no number", a->name, given->object);
         return NULL;
     }
-    return wfpy_slot_begin(slot, given->object, a->written, &given->buffer);
+    return wfpy_slot_begin(slot, given->object, written, &given->buffer);
 }
 
 /* True if the arrays of these arguments, all of which are given, are as large as the space. */

@@ -132,7 +132,7 @@ static bool fits(entry *e, int i, PyObject *value, arguments *a, bool *equal)
             a->owner[i] = by_buffer ? wfpy_from_buffer(value) : wfpy_from_dlpack(value, Py_None);
             arg->as.array = a->owner[i] ? wfpy_array_of(a->owner[i]) : NULL;
         } else {
-            arg->as.array = wfpy_slot_begin(&e->slot[i], value, false, &a->buffer[a->held]);
+            arg->as.array = wfpy_slot_begin(&e->slot[i], value, NULL, &a->buffer[a->held]);
             a->held += a->buffer[a->held].obj != NULL;
         }
         if (!arg->as.array)

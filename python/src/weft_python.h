@@ -374,8 +374,8 @@ typedef struct wfpy_slot {
     bool held;
 } wfpy_slot;
 /* Borrows the array of `object` until wfpy_slot_end. `buffer` is filled if `object` is a buffer; its `obj` is NULL if it is
- * none, and in a stream. */
-wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buffer *buffer);
+ * none, and in a stream. `written` is the name of an argument that is written, else NULL. */
+wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, const char *written, Py_buffer *buffer);
 void wfpy_slot_end(wfpy_slot *slot, Py_buffer *buffer);
 void wfpy_slot_free(wfpy_slot *slot);
 /* True if the slot's array is over this buffer's memory, of this dtype, shape and strides. */

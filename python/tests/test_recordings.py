@@ -43,6 +43,9 @@ def test_mistakes_in_arguments():
     with pytest.raises(TypeError):
         k(a, a, a, a=a)
     k(a, a, a, 1)
+    for locked in (frozen, weft.asarray(frozen)):
+        with pytest.raises(weft.Error, match="'out' is written, and its memory is read-only"):
+            k(a, a, locked)
 
 
 def test_one_kernel_on_many_threads():
