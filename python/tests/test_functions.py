@@ -86,7 +86,7 @@ def test_order(dtype):
         close(weft.argmax(a, axis), numpy.argmax(a, axis))
         close(weft.quantile(a, 0.3, axis), numpy.quantile(a.astype("f8"), 0.3, axis))
         close(weft.quantile(a, [0.0, 0.25, 1.0], axis), numpy.quantile(a.astype("f8"), [0.0, 0.25, 1.0], axis))
-        for q in (30, numpy.int64(30), numpy.float32(12.5), numpy.array([0, 100.0]), [25, 50]):
+        for q in (30, numpy.int64(30), numpy.float32(12.5), numpy.array([0, 100.0]), [25, 50], [[10, 20], [60, 70], [0, 100]]):
             close(weft.percentile(a, q, axis), numpy.percentile(a.astype("f8"), q, axis))
             close(weft.quantile(a, q / 100 if numpy.ndim(q) == 0 else numpy.asarray(q) / 100, axis),
                   numpy.percentile(a.astype("f8"), q, axis))

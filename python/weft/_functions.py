@@ -219,20 +219,22 @@ def astype(array: ArrayLike, dtype: DTypeLike) -> Array:
 # ---- elements ----
 
 
-def quantile(array: ArrayLike, q: float | Sequence[float], axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The element at q (n - 1) in ascending order, interpolated; for several q the results lie along a new first axis."""
-    parts = asarray(q, _weft.f64).tolist()
-    return (_quantiles if isinstance(parts, list) else _quantile)(array, parts, axis, keepdims=keepdims)
+def quantile(array: ArrayLike, q: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """The element at q (n - 1) in ascending order, interpolated; for several q, the axes of q come first."""
+    parts = asarray(q, _weft.f64)
+    if parts.ndim == 0:
+        return _quantile(array, parts.item(), axis, keepdims=keepdims)
+    found = _quantiles(array, parts.reshape(-1).tolist(), axis, keepdims=keepdims)
+    return found if parts.ndim == 1 else found.reshape(parts.shape + found.shape[1:])
 
 
-def percentile(array: ArrayLike, q: float | Sequence[float], axis: Axes = None, *, keepdims: bool = False) -> Array:
+def percentile(array: ArrayLike, q: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """quantile with q from 0 to 100."""
-    percents = asarray(q, _weft.f64).tolist()
-    for x in percents if isinstance(percents, list) else (percents,):
+    percents = asarray(q, _weft.f64)
+    for x in percents.reshape(-1).tolist():
         if not 0 <= x <= 100:
             raise ArgumentError(f"percentile: {x:g} is not from 0 to 100")
-    parts = [x / 100 for x in percents] if isinstance(percents, list) else percents / 100
-    return quantile(array, parts, axis, keepdims=keepdims)
+    return quantile(array, percents / 100, axis, keepdims=keepdims)
 
 
 def histogram(array: ArrayLike, bins: int = 10, range: tuple[float, float] | None = None) -> tuple[Array, Array]:
