@@ -193,14 +193,24 @@ static bool hold(launch *l)
     return moved;
 }
 
-/* Writes to the log that this rank fetches all elements along an axis that ranks share. */
+enum { LOGGED_BYTES = 1 << 20 };
+
+/* Writes to the log that this rank fetches all elements along an axis that ranks share, if that takes LOGGED_BYTES. */
 static void log_whole_axes(const launch *l, uint32_t object)
 {
-    const wf__box need = wf__needs_hull(needs_of(l, object), l->ranks.rank);
+    const wf__needs *needs = needs_of(l, object);
+    const wf__box need = wf__needs_hull(needs, l->ranks.rank);
     const wf__program *p = l->r->program;
     const wf_array *a = l->r->arrays[object];
     const wf__distributed *d = a->distributed;
     char called[WF__CALLED];
+    const wf__box own = wf__box_meet(&need, &d->block, a->shape.rank);
+    const size_t all = wf__box_elements(&need, a->shape.rank), fetched = all - wf__box_elements(&own, a->shape.rank);
+    size_t needed = 0;
+    for (uint32_t i = 0; i < needs->of_rank[l->ranks.rank].count; ++i)
+        needed += wf__box_elements(&needs->box[needs->of_rank[l->ranks.rank].first + i], a->shape.rank);
+    if (needed < all || fetched * wf_dtype_size(a->dtype) < LOGGED_BYTES)
+        return;
     for (int k = 0; k < a->shape.rank && l->ctx->log; ++k) {
         bool has = d->block.hi[k] - d->block.lo[k] == a->shape.dim[k];
         if (has || need.lo[k] > 0 || need.hi[k] < a->shape.dim[k] || wf__box_is_empty(&need, a->shape.rank))
