@@ -17,7 +17,9 @@ export PYTHONPATH=$build/python PYTHONDONTWRITEBYTECODE=1
 program=$WEFT_SOURCE/tests/mpi/program.py
 
 "$python" "$program" "$work" > "$work/out" 2>&1 || die 'without a launcher'
-for n in 1 2 4; do
+numbers='1 2 4' # of ranks; those of MPICH spin while they wait for a core
+[ "$kind" = openmpi ] || numbers='1 3'
+for n in $numbers; do
     mkdir "$work/$n"
     launch $n "$python" "$program" "$work/$n" || die "$n ranks"
     [ "$(grep -o "checked by rank" "$work/out" | wc -l)" = "$n" ] || die "$n ranks: not all have checked"
