@@ -1,6 +1,13 @@
-/* emit_edge_load.c - loads of BORDER along a row, with a border mode that maps indices. If all lanes are inside the array, a
- * plain masked load suffices. Otherwise a function loads the lanes inside, those before the row and those behind it, by a
- * masked load each, or maps each lane's index. There is one function per dtype and border mode.
+/* emit_edge_load.c - loads of BORDER along a row, with a border mode that maps indices.
+ *
+ * The lanes inside the array, those before the row and those behind it are loaded by a masked load each: their elements
+ * are runs in memory, or one element. This holds where no lane is further than the length of the row beyond an end.
+ * Where the index is the lane index plus a constant, this is tested once for the row. The masks are made once for each
+ * vector and constant, so that a stencil's loads have no branches. If the test fails, as in arrays of few elements, the
+ * vectors of the row have one active lane each, with its index mapped into the array.
+ *
+ * Other loads test each vector. If all lanes are inside, a plain masked load suffices. Otherwise a function loads the
+ * three parts, or maps each lane's index. There is one function per dtype and border mode.
  */
 #include "codegen/emit.h"
 
@@ -55,32 +62,41 @@ static val is_near(wf__gen *g, const edge *e)
     return g_and(g, some, g_and(g, g_icmp(g, LLVMIntSGT, e->base, low), g_icmp(g, LLVMIntSLT, e->base, high)));
 }
 
-static val among_active(wf__gen *g, const edge *e, val lane)
+static val among(wf__gen *g, val lane, val count) { return g_smaller(g, g_larger(g, lane, g_i64(g, 0)), count); }
+
+/* Splits the active lanes, of which lane 0 has index `base`, into those before a row of `dim` elements, inside and behind. */
+static void split_lanes(wf__gen *g, wf__edge_run *r, val dim)
 {
-    return g_smaller(g, g_larger(g, lane, g_i64(g, 0)), e->count);
+    r->first = among(g, g_sub(g, g_i64(g, 0), r->base), r->count);
+    r->end = among(g, g_sub(g, dim, r->base), r->count);
+    r->before = lanes_below(g, r->first);
+    r->inside = lanes_between(g, r->first, r->end);
+    r->behind = lanes_between(g, r->end, r->count);
+    r->some_before = g_icmp(g, LLVMIntSGT, r->first, g_i64(g, 0));
+    r->some_behind = g_icmp(g, LLVMIntSLT, r->end, r->count);
 }
 
 _Static_assert(WF__BORDERS == 6, "how each border mode maps the indices before and behind a row");
 /* The elements inside, those before the row and those behind it: each is a run in memory, or one element for all lanes. */
-static val load_runs(wf__gen *g, const edge *e)
+static val load_runs(wf__gen *g, const edge *e, const wf__edge_run *r)
 {
-    val first = among_active(g, e, g_sub(g, g_i64(g, 0), e->base));
-    val end = among_active(g, e, g_sub(g, e->dim, e->base));
-    val before = lanes_below(g, first), behind = lanes_between(g, end, e->count);
-    val v = load_run(g, e, WF__ASCENDING, e->base, lanes_between(g, first, end), e->other);
+    const bool any_before = r->constant < 0; /* indices of lanes are not negative */
+    val v = load_run(g, e, WF__ASCENDING, e->base, r->inside, e->other);
     if (e->border == WF_BORDER_CLAMP) {
-        val some_before = g_icmp(g, LLVMIntSGT, first, g_i64(g, 0)), some_behind = g_icmp(g, LLVMIntSLT, end, e->count);
-        v = repeat_element(g, e, g_i64(g, 0), some_before, before, v);
-        return repeat_element(g, e, g_sub(g, e->dim, g_i64(g, 1)), some_behind, behind, v);
+        if (any_before)
+            v = repeat_element(g, e, g_i64(g, 0), r->some_before, r->before, v);
+        return repeat_element(g, e, g_sub(g, e->dim, g_i64(g, 1)), r->some_behind, r->behind, v);
     }
     if (e->border == WF_BORDER_PERIODIC) {
-        v = load_run(g, e, WF__ASCENDING, g_add(g, e->base, e->dim), before, v);
-        return load_run(g, e, WF__ASCENDING, g_sub(g, e->base, e->dim), behind, v);
+        if (any_before)
+            v = load_run(g, e, WF__ASCENDING, g_add(g, e->base, e->dim), r->before, v);
+        return load_run(g, e, WF__ASCENDING, g_sub(g, e->base, e->dim), r->behind, v);
     }
     int64_t skip = e->border == WF_BORDER_REFLECT ? 1 : 0; /* the element at the end is not repeated */
     val twice = g_add(g, e->dim, e->dim);
-    v = load_run(g, e, WF__DESCENDING, g_sub(g, g_i64(g, skip - 1), e->base), before, v);
-    return load_run(g, e, WF__DESCENDING, g_sub(g, g_sub(g, twice, g_i64(g, 1 + skip)), e->base), behind, v);
+    if (any_before)
+        v = load_run(g, e, WF__DESCENDING, g_sub(g, g_i64(g, skip - 1), e->base), r->before, v);
+    return load_run(g, e, WF__DESCENDING, g_sub(g, g_sub(g, twice, g_i64(g, 1 + skip)), e->base), r->behind, v);
 }
 
 static val load_scattered(wf__gen *g, const edge *e)
@@ -112,7 +128,9 @@ static val make_edge_function(wf__gen *g, unsigned dtype, unsigned border)
         bb near = wf__gen_bb(g, "near"), far = wf__gen_bb(g, "far");
         wf__gen_unlikely(g, g->L->BuildCondBr(g->b, g_xor(g, is_near(g, &e), wf__gen_int(g, g->i1, 1, 1)), far, near));
         wf__gen_at(g, near);
-        g->L->BuildRet(g->b, load_runs(g, &e));
+        wf__edge_run r = { .constant = -1, .base = e.base, .count = e.count };
+        split_lanes(g, &r, e.dim);
+        g->L->BuildRet(g->b, load_runs(g, &e, &r));
         wf__gen_at(g, far);
     }
     g->L->BuildRet(g->b, load_scattered(g, &e));
@@ -188,25 +206,140 @@ static val map_uniform_index(wf__instance *in, const wf__node *n, wf__ref r, val
     return wf__cache_value(in, WF__CACHED_MAPPED + n->aux, i, dim, NULL, kept);
 }
 
+/* ---- loads without a test for each vector ---- */
+
+/* The axis of the slot along the row if the load is one of BORDER with a mode that maps indices; else -1. */
+static int edge_axis(const wf__instance *in, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    const bool mapped = in->kind == WF__BORDER && n->op == WF__LOAD && n->aux > WF_BORDER_VALUE && !n->when;
+    return mapped && in->vary[r].kind == WF__VARYING ? lane_axis(in, n) : -1;
+}
+
+static wf__edge_run *find_run(wf__instance *in, const wf__node *n, int axis)
+{
+    enum { FAR_OFF = 1 << 30 }; /* of constants: their sums with indices and extents do not wrap */
+    int64_t coef, constant;
+    if (!wf__match_lane_index(in, wf__tuple_at(in->ir, n->b)[axis], &coef, &constant) || coef != 1 ||
+        constant <= -FAR_OFF || constant >= FAR_OFF)
+        return NULL;
+    for (uint32_t i = 0; i < in->edges.n; i++) {
+        wf__edge_run *r = &in->edges.run[i];
+        if (r->slot == n->a && r->axis == axis && r->border == n->aux && r->constant == constant)
+            return r;
+    }
+    wf__edge_run *r = in->edges.n < WF__MOST_EDGE_RUNS && !in->edges.closed ? &in->edges.run[in->edges.n++] : NULL;
+    if (r)
+        *r = (wf__edge_run){ .slot = n->a, .axis = axis, .border = n->aux, .constant = constant };
+    return r;
+}
+
+val wf__find_edge_runs(wf__instance *in, val lo, val hi)
+{
+    wf__gen *g = in->g;
+    val near = NULL;
+    in->edges.n = 0;
+    in->edges.closed = false;
+    for (uint32_t i = 0; i < in->order_n && !in->kernel->body->red_n; i++) {
+        int axis = edge_axis(in, in->order[i]);
+        if (axis >= 0 && wf__has_masked(g, wf__at(in->ir, in->order[i])->dtype))
+            find_run(in, wf__at(in->ir, in->order[i]), axis);
+    }
+    in->edges.closed = true;
+    for (uint32_t i = 0; i < in->edges.n; i++) {
+        const wf__edge_run *r = &in->edges.run[i];
+        if (r->border == WF_BORDER_CLAMP) /* all lanes beyond an end have the same element */
+            continue;
+        val dim = wf__load_dim(in->kernel, r->slot, r->axis), skip = g_i64(g, r->border == WF_BORDER_REFLECT);
+        val furthest = g_sub(g, dim, skip), c = g_i64(g, r->constant);
+        val low = g_icmp(g, LLVMIntSGE, g_add(g, g_add(g, lo, c), furthest), g_i64(g, 0));
+        val high = g_icmp(g, LLVMIntSLE, g_add(g, hi, c), g_add(g, dim, furthest));
+        val both = g_and(g, low, high);
+        near = near ? g_and(g, near, both) : both;
+    }
+    return near;
+}
+
+void wf__map_edge_runs(wf__instance *in, val near)
+{
+    wf__gen *g = in->g;
+    val mapped[WF__MOST_EDGE_RUNS], lane = in->index[in->kernel->rank - 1];
+    for (uint32_t i = 0; i < in->edges.n; i++)
+        in->edges.run[i].base = g_add(g, lane, g_i64(g, in->edges.run[i].constant));
+    if (!near)
+        return;
+    bb from = g->L->GetInsertBlock(g->b), far = wf__gen_bb(g, "far"), next = wf__gen_bb(g, "near");
+    wf__gen_unlikely(g, g->L->BuildCondBr(g->b, g_xor(g, near, wf__gen_int(g, g->i1, 1, 1)), far, next));
+    wf__gen_at(g, far);
+    for (uint32_t i = 0; i < in->edges.n; i++) {
+        const wf__edge_run *r = &in->edges.run[i];
+        mapped[i] = wf__map_index(g, r->border, r->base, wf__load_dim(in->kernel, r->slot, r->axis), 1);
+    }
+    bb end = g->L->GetInsertBlock(g->b);
+    g->L->BuildBr(g->b, next);
+    wf__gen_at(g, next);
+    for (uint32_t i = 0; i < in->edges.n; i++) {
+        wf__edge_run *r = &in->edges.run[i];
+        val base = g->L->BuildPhi(g->b, g->i64, "base");
+        g->L->AddIncoming(base, (val[]){ r->base, mapped[i] }, (bb[]){ from, end }, 2);
+        r->base = base;
+    }
+    in->inner = next;
+}
+
+/* True if the array has elements. */
+static val has_elements(wf__instance *in, uint32_t slot, int rank)
+{
+    wf__gen *g = in->g;
+    val exists = NULL;
+    for (int k = 0; k < rank; k++) {
+        val some = g_icmp(g, LLVMIntSGT, wf__load_dim(in->kernel, slot, k), g_i64(g, 0));
+        exists = exists ? g_and(g, exists, some) : some;
+    }
+    return exists;
+}
+
+void wf__mask_edge_runs(wf__instance *in)
+{
+    wf__gen *g = in->g;
+    for (uint32_t i = 0; i < in->edges.n; i++) {
+        wf__edge_run *r = &in->edges.run[i];
+        val exists = has_elements(in, r->slot, in->ir->slot[r->slot].rank);
+        r->count = g_select(g, exists, in->lanes.count, g_i64(g, 0));
+        split_lanes(g, r, wf__load_dim(in->kernel, r->slot, r->axis));
+    }
+}
+
 bool wf__emit_edge_load(wf__instance *in, wf__ref r)
 {
     wf__gen *g = in->g;
     const wf__node *n = wf__at(in->ir, r);
-    int axis =
-        in->kind == WF__BORDER && n->aux > WF_BORDER_VALUE && in->vary[r].kind == WF__VARYING ? lane_axis(in, n) : -1;
+    int axis = edge_axis(in, r);
     if (axis < 0)
         return false;
-    val mapped[WF_MAX_RANK], exists = NULL;
+    val mapped[WF_MAX_RANK];
     bool wide[WF_MAX_RANK] = { false };
     for (uint32_t k = 0; k < wf__tuple_len(in->ir, n->b); k++) {
-        val dim = wf__load_dim(in->kernel, n->a, (int)k), some = g_icmp(g, LLVMIntSGT, dim, g_i64(g, 0));
-        exists = exists ? g_and(g, exists, some) : some;
         mapped[k] = g_i64(g, 0);
         if ((int)k != axis)
-            mapped[k] = map_uniform_index(in, n, wf__tuple_at(in->ir, n->b)[k], dim);
+            mapped[k] = map_uniform_index(in, n, wf__tuple_at(in->ir, n->b)[k], wf__load_dim(in->kernel, n->a, (int)k));
     }
-    val base = wf__get_scalar(in, wf__tuple_at(in->ir, n->b)[axis]), dim = wf__load_dim(in->kernel, n->a, axis);
+    const wf__edge_run *run = find_run(in, n, axis);
+    val dim = wf__load_dim(in->kernel, n->a, axis);
+    val base = run ? run->base : wf__get_scalar(in, wf__tuple_at(in->ir, n->b)[axis]);
     wf__address row = wf__make_address(in, n->a, n->b, mapped, wide);
-    in->vector[r] = emit_either(in, n, row.base, base, dim, exists);
+    if (run) {
+        const edge e = { .dtype = n->dtype,
+                         .border = n->aux,
+                         .row = row.base,
+                         .base = base,
+                         .dim = dim,
+                         .count = run->count,
+                         .other = wf__load_outside(in, n),
+                         .dummy = wf__get_dummy(in->kernel) };
+        in->vector[r] = load_runs(g, &e, run);
+    } else
+        in->vector[r] =
+            emit_either(in, n, row.base, base, dim, has_elements(in, n->a, (int)wf__tuple_len(in->ir, n->b)));
     return true;
 }

@@ -62,6 +62,20 @@ typedef struct wf__packet {
 } wf__packet;
 int64_t wf__packet_part(const wf__ir *ir, const wf__node *n); /* the constant last index of such an access */
 
+/* Loads of a slot whose index along the row is the lane index plus a constant, with one border mode. */
+typedef struct wf__edge_run {
+    uint32_t slot;
+    int axis; /* of the slot */
+    unsigned border;
+    int64_t constant;
+    val base;                   /* the index of lane 0 */
+    val first, end;             /* the lanes inside are [first, end), those behind go up to */
+    val count;                  /* this one: active lanes */
+    val before, inside, behind; /* masks */
+    val some_before, some_behind;
+} wf__edge_run;
+enum { WF__MOST_EDGE_RUNS = 32 };
+
 typedef struct wf__instance {
     wf__gen *g;
     wf__kernel_emitter *kernel;
@@ -87,6 +101,13 @@ typedef struct wf__instance {
     struct {                   /* BORDER: the active lanes */
         val count, bits, mask; /* as a number, as bits of an i64, as a vector of bools */
     } lanes;
+
+    /* emit_edge_load.c, of BORDER: what loads along the row need, made once for each vector */
+    struct {
+        wf__edge_run run[WF__MOST_EDGE_RUNS];
+        uint32_t n;
+        bool closed; /* no other load gets one */
+    } edges;
 
     /* values.c: NULL = not emitted yet */
     val *scalar, *vector;

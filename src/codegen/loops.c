@@ -126,11 +126,11 @@ static val close_count(wf__gen *g, const counter *c, val step, val limit, bb exi
 }
 
 /* ---- one row, or R rows ---- */
-/* Activates the lanes of the vector at j that are below `limit`. */
-static void set_lanes(wf__instance *in, val j, val limit)
+/* Activates the lanes of the vector at j that are below `limit`, at most `w`. */
+static void set_lanes(wf__instance *in, val j, val limit, val w)
 {
     wf__gen *g = in->g;
-    val left = g_sub(g, limit, j), w = g_i64(g, g->width), one = g_i64(g, 1);
+    val left = g_sub(g, limit, j), one = g_i64(g, 1);
     in->lanes.count = g_select(g, g_icmp(g, LLVMIntSLT, left, w), left, w);
     in->lanes.bits = g_sub(g, g->L->BuildShl(g->b, one, in->lanes.count, ""), one);
     in->lanes.mask = wf__gen_mask(in->g, in->lanes.bits);
@@ -146,15 +146,20 @@ static void emit_border_row(nest *t, val lo, val hi)
     in->row = g->L->GetInsertBlock(g->b);
     wf__emit_level(in, rank - 1);
     wf__locate_results(in);
+    val near = wf__find_edge_runs(in, lo, hi), step = g_i64(g, g->width);
+    if (near)
+        step = g_select(g, near, step, g_i64(g, 1));
     counter c = open_count(g, in->row, loop, lo);
     wf__gen_at(g, in->row);
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
     in->index[rank - 1] = emit_count(g, &c);
-    set_lanes(in, c.index, hi);
+    wf__map_edge_runs(in, near);
+    set_lanes(in, c.index, hi, step);
+    wf__mask_edge_runs(in);
     wf__emit_level(in, rank);
-    close_count(g, &c, g_i64(g, g->width), hi, after);
+    close_count(g, &c, step, hi, after);
     wf__gen_at(g, after);
 }
 
