@@ -50,20 +50,24 @@ enum { HISTOGRAM_BINS = 128 };
     /* out = a, five times multiplied by b and increased by c: 10 operations */                                     \
     void set##_ten(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
 /* plain_arrays.c, which explains each; lo and hi: of rows, or of values */
-#define BENCH_ARRAYS(set)                                                                                \
-    /* out = x * 2 + 1 */                                                                                \
-    void set##_rows(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi);        \
-    void set##_blocks_rows(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi); \
-    void set##_transpose(float *out, const float *x, int64_t side, int64_t lo, int64_t hi);              \
-    void set##_blocks_transpose(float *out, const float *x, int64_t side, int64_t lo, int64_t hi);       \
-    int64_t set##_argmax(const float *x, int64_t lo, int64_t hi);                                        \
-    int64_t set##_blocks_argmax(const float *x, int64_t lo, int64_t hi);                                 \
-    void set##_moments(double out[2], const float *x, int64_t lo, int64_t hi);                           \
-    void set##_blocks_moments(double out[2], const float *x, int64_t lo, int64_t hi);                    \
-    void set##_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);         \
-    void set##_blocks_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);  \
-    void set##_edges_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);   \
-    /* cumulative sums, starting from `sum`; returns the last one */                                     \
+#define BENCH_ARRAYS(set)                                                                                    \
+    /* out = x * 2 + 1 */                                                                                    \
+    void set##_rows(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi);            \
+    void set##_blocks_rows(float *out, const float *x, const bench_rows_of *of, int64_t lo, int64_t hi);     \
+    void set##_transpose(float *out, const float *x, int64_t side, int64_t lo, int64_t hi);                  \
+    void set##_blocks_transpose(float *out, const float *x, int64_t side, int64_t lo, int64_t hi);           \
+    int64_t set##_argmax(const float *x, int64_t lo, int64_t hi);                                            \
+    int64_t set##_blocks_argmax(const float *x, int64_t lo, int64_t hi);                                     \
+    void set##_moments(double out[2], const float *x, int64_t lo, int64_t hi);                               \
+    void set##_blocks_moments(double out[2], const float *x, int64_t lo, int64_t hi);                        \
+    void set##_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);             \
+    void set##_blocks_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);      \
+    void set##_edges_histogram(int64_t count[HISTOGRAM_BINS], const float *x, int64_t lo, int64_t hi);       \
+    /* sums of the 27 neighbours in a volume of side^3; indices outside are clamped; lo and hi: of planes */ \
+    void set##_stencil27(float *out, const float *x, int64_t side, int64_t lo, int64_t hi);                  \
+    /* the same with separate columns at both ends of a row */                                               \
+    void set##_blocks_stencil27(float *out, const float *x, int64_t side, int64_t lo, int64_t hi);           \
+    /* cumulative sums, starting from `sum`; returns the last one */                                         \
     double set##_scan(float *out, const float *x, double sum, int64_t lo, int64_t hi);
 BENCH_ARRAYS(plain)
 BENCH_ARRAYS(fast)

@@ -160,3 +160,49 @@ double KERNEL(scan)(float *restrict out, const float *restrict x, double sum, in
     }
     return sum;
 }
+
+static int64_t clamped(int64_t i, int64_t side) { return i < 0 ? 0 : i >= side ? side - 1 : i; }
+
+void KERNEL(stencil27)(float *restrict out, const float *restrict x, int64_t side, int64_t lo, int64_t hi)
+{
+    for (int64_t i = lo; i < hi; ++i)
+        for (int64_t j = 0; j < side; ++j)
+            for (int64_t k = 0; k < side; ++k) {
+                float sum = 0;
+                for (int64_t a = -1; a <= 1; ++a)
+                    for (int64_t b = -1; b <= 1; ++b)
+                        for (int64_t c = -1; c <= 1; ++c)
+                            sum +=
+                                x[(clamped(i + a, side) * side + clamped(j + b, side)) * side + clamped(k + c, side)];
+                out[(i * side + j) * side + k] = sum;
+            }
+}
+
+/* The sum around column k of 9 rows. */
+static float sum_of_columns(const float *const row[9], int64_t side, int64_t k)
+{
+    float sum = 0;
+    for (int r = 0; r < 9; ++r)
+        for (int64_t c = -1; c <= 1; ++c)
+            sum += row[r][clamped(k + c, side)];
+    return sum;
+}
+
+void KERNEL(blocks_stencil27)(float *restrict out, const float *restrict x, int64_t side, int64_t lo, int64_t hi)
+{
+    for (int64_t i = lo; i < hi; ++i)
+        for (int64_t j = 0; j < side; ++j) {
+            const float *row[9];
+            float *restrict to = out + (i * side + j) * side;
+            for (int r = 0; r < 9; ++r)
+                row[r] = x + (clamped(i + r / 3 - 1, side) * side + clamped(j + r % 3 - 1, side)) * side;
+            to[0] = sum_of_columns(row, side, 0);
+            for (int64_t k = 1; k < side - 1; ++k) {
+                float sum = 0;
+                for (int r = 0; r < 9; ++r)
+                    sum += row[r][k - 1] + row[r][k] + row[r][k + 1];
+                to[k] = sum;
+            }
+            to[side - 1] = sum_of_columns(row, side, side - 1);
+        }
+}
