@@ -230,7 +230,9 @@ static wf__edge_run *find_run(wf__instance *in, const wf__node *n, int axis)
     }
     wf__edge_run *r = in->edges.n < WF__MOST_EDGE_RUNS && !in->edges.closed ? &in->edges.run[in->edges.n++] : NULL;
     if (r)
-        *r = (wf__edge_run){ .slot = n->a, .axis = axis, .border = n->aux, .constant = constant };
+        *r = (wf__edge_run){
+            .slot = n->a, .axis = axis, .rank = (int)wf__tuple_len(in->ir, n->b), .border = n->aux, .constant = constant
+        };
     return r;
 }
 
@@ -304,7 +306,7 @@ void wf__mask_edge_runs(wf__instance *in)
     wf__gen *g = in->g;
     for (uint32_t i = 0; i < in->edges.n; i++) {
         wf__edge_run *r = &in->edges.run[i];
-        val exists = has_elements(in, r->slot, in->ir->slot[r->slot].rank);
+        val exists = has_elements(in, r->slot, r->rank);
         r->count = g_select(g, exists, in->lanes.count, g_i64(g, 0));
         split_lanes(g, r, wf__load_dim(in->kernel, r->slot, r->axis));
     }

@@ -62,17 +62,17 @@ typedef struct wf__packet {
 } wf__packet;
 int64_t wf__packet_part(const wf__ir *ir, const wf__node *n); /* the constant last index of such an access */
 
-/* Loads of a slot whose index along the row is the lane index plus a constant, with one border mode. */
+/* What loads of a slot share whose index along the row is the lane index plus a constant, with one border mode. */
 typedef struct wf__edge_run {
     uint32_t slot;
-    int axis; /* of the slot */
+    int axis, rank; /* the slot's axis along the row, and its number of axes */
     unsigned border;
     int64_t constant;
+    /* Of the current vector: */
     val base;                   /* the index of lane 0 */
-    val first, end;             /* the lanes inside are [first, end), those behind go up to */
-    val count;                  /* this one: active lanes */
-    val before, inside, behind; /* masks */
-    val some_before, some_behind;
+    val first, end, count;      /* active lanes: [0, first) lie before the row, [first, end) inside, the rest behind */
+    val before, inside, behind; /* masks of these */
+    val some_before, some_behind; /* whether there are any */
 } wf__edge_run;
 enum { WF__MOST_EDGE_RUNS = 32 };
 
