@@ -20,12 +20,12 @@ void wf__emit_store(wf__instance *in, const wf__node *n);
 void wf__emit_local(wf__instance *in, wf__ref r); /* LOCAL, PUT, GET */
 /* A LOAD whose border mode maps indices, along a row, in BORDER. Returns false, and emits nothing, for other loads. */
 bool wf__emit_edge_load(wf__instance *in, wf__ref r);
-/* BORDER on [lo, hi) of a row, whose block is in->row: finds the loads along the row that need no test for each vector.
- * Returns whether all their active lanes are within the length of the array beyond an end of it; NULL: always. Where it is
- * false, vectors have one active lane. */
-val wf__find_edge_runs(wf__instance *in, val lo, val hi);
-/* At the start of a vector: makes what these loads need. Ends in another basic block, in->inner, if `near` is not NULL. */
-void wf__map_edge_runs(wf__instance *in, val near);
+/* BORDER on [lo, hi) of a row, in whose block the builder is: finds the loads along the row that need no test for each
+ * vector. Returns whether all their lanes are within the length of the array beyond an end of it; NULL: always. *step: the
+ * most active lanes of a vector. */
+val wf__find_edge_runs(wf__instance *in, val lo, val hi, val *step);
+/* At the start of a vector: finds where these loads begin. Ends in another basic block, in->inner, if `near` is given. */
+void wf__place_edge_runs(wf__instance *in, val near);
 /* After the active lanes are known. */
 void wf__mask_edge_runs(wf__instance *in);
 void wf__emit_update(wf__instance *in, wf__ref r); /* ACCUM, ATOMIC, CAS */

@@ -3,8 +3,9 @@
  * The lanes inside the array, those before the row and those behind it are loaded by a masked load each: their elements
  * are runs in memory, or one element. This holds where no lane is further than the length of the row beyond an end.
  * Where the index is the lane index plus a constant, this is tested once for the row. The masks are made once for each
- * vector and constant, so that a stencil's loads have no branches. If the test fails, as in arrays of few elements, the
- * vectors of the row have one active lane each, with its index mapped into the array.
+ * vector and constant, so that a stencil's loads have no branches. If the test fails, as where a small array is read
+ * periodically, the index of lane 0 is shifted by periods of the border mode, and a vector has no more active lanes
+ * than the array has elements along the row.
  *
  * Other loads test each vector. If all lanes are inside, a plain masked load suffices. Otherwise a function loads the
  * three parts, or maps each lane's index. There is one function per dtype and border mode.
@@ -80,7 +81,8 @@ _Static_assert(WF__BORDERS == 6, "how each border mode maps the indices before a
 /* The elements inside, those before the row and those behind it: each is a run in memory, or one element for all lanes. */
 static val load_runs(wf__gen *g, const edge *e, const wf__edge_run *r)
 {
-    const bool any_before = r->constant < 0; /* indices of lanes are not negative */
+    /* indices of lanes are not negative, and stay so where they are shifted by whole rows */
+    const bool any_before = r->constant < 0 || e->border == WF_BORDER_MIRROR || e->border == WF_BORDER_REFLECT;
     val v = load_run(g, e, WF__ASCENDING, e->base, r->inside, e->other);
     if (e->border == WF_BORDER_CLAMP) {
         if (any_before)
@@ -236,10 +238,10 @@ static wf__edge_run *find_run(wf__instance *in, const wf__node *n, int axis)
     return r;
 }
 
-val wf__find_edge_runs(wf__instance *in, val lo, val hi)
+val wf__find_edge_runs(wf__instance *in, val lo, val hi, val *step)
 {
     wf__gen *g = in->g;
-    val near = NULL;
+    val near = NULL, width = g_i64(g, g->width), least = width;
     in->edges.n = 0;
     in->edges.closed = false;
     for (uint32_t i = 0; i < in->order_n && !in->kernel->body->red_n; i++) {
@@ -258,14 +260,16 @@ val wf__find_edge_runs(wf__instance *in, val lo, val hi)
         val high = g_icmp(g, LLVMIntSLE, g_add(g, hi, c), g_add(g, dim, furthest));
         val both = g_and(g, low, high);
         near = near ? g_and(g, near, both) : both;
+        least = g_smaller(g, least, dim);
     }
+    *step = near ? g_select(g, near, width, g_larger(g, least, g_i64(g, 1))) : width;
     return near;
 }
 
-void wf__map_edge_runs(wf__instance *in, val near)
+void wf__place_edge_runs(wf__instance *in, val near)
 {
     wf__gen *g = in->g;
-    val mapped[WF__MOST_EDGE_RUNS], lane = in->index[in->kernel->rank - 1];
+    val shifted[WF__MOST_EDGE_RUNS], lane = in->index[in->kernel->rank - 1];
     for (uint32_t i = 0; i < in->edges.n; i++)
         in->edges.run[i].base = g_add(g, lane, g_i64(g, in->edges.run[i].constant));
     if (!near)
@@ -275,7 +279,7 @@ void wf__map_edge_runs(wf__instance *in, val near)
     wf__gen_at(g, far);
     for (uint32_t i = 0; i < in->edges.n; i++) {
         const wf__edge_run *r = &in->edges.run[i];
-        mapped[i] = wf__map_index(g, r->border, r->base, wf__load_dim(in->kernel, r->slot, r->axis), 1);
+        shifted[i] = wf__shift_index(g, r->border, r->base, wf__load_dim(in->kernel, r->slot, r->axis));
     }
     bb end = g->L->GetInsertBlock(g->b);
     g->L->BuildBr(g->b, next);
@@ -283,7 +287,7 @@ void wf__map_edge_runs(wf__instance *in, val near)
     for (uint32_t i = 0; i < in->edges.n; i++) {
         wf__edge_run *r = &in->edges.run[i];
         val base = g->L->BuildPhi(g->b, g->i64, "base");
-        g->L->AddIncoming(base, (val[]){ r->base, mapped[i] }, (bb[]){ from, end }, 2);
+        g->L->AddIncoming(base, (val[]){ r->base, shifted[i] }, (bb[]){ from, end }, 2);
         r->base = base;
     }
     in->inner = next;

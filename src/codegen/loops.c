@@ -146,16 +146,14 @@ static void emit_border_row(nest *t, val lo, val hi)
     in->row = g->L->GetInsertBlock(g->b);
     wf__emit_level(in, rank - 1);
     wf__locate_results(in);
-    val near = wf__find_edge_runs(in, lo, hi), step = g_i64(g, g->width);
-    if (near)
-        step = g_select(g, near, step, g_i64(g, 1));
+    val step, near = wf__find_edge_runs(in, lo, hi, &step);
     counter c = open_count(g, in->row, loop, lo);
     wf__gen_at(g, in->row);
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
     in->index[rank - 1] = emit_count(g, &c);
-    wf__map_edge_runs(in, near);
+    wf__place_edge_runs(in, near);
     set_lanes(in, c.index, hi, step);
     wf__mask_edge_runs(in);
     wf__emit_level(in, rank);

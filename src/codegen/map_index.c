@@ -54,6 +54,15 @@ static val at_least_one(wf__gen *g, val x)
 }
 
 _Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
+/* The number of indices after which a border mode repeats the array. */
+static val period_of(wf__gen *g, unsigned border, val dim)
+{
+    if (border == WF_BORDER_PERIODIC)
+        return at_least_one(g, dim);
+    val twice = g_add(g, dim, dim);
+    return at_least_one(g, border == WF_BORDER_MIRROR ? twice : g_sub(g, twice, g_i64(g, 2)));
+}
+
 val wf__map_index(wf__gen *g, unsigned border, val i, val dim, int w)
 {
     val zero = wf__gen_int(g, g->i64, w, 0), n = wf__gen_splat(g, dim, w);
@@ -62,12 +71,17 @@ val wf__map_index(wf__gen *g, unsigned border, val i, val dim, int w)
         val low = g_select(g, g_icmp(g, LLVMIntSGT, i, zero), i, zero);
         return g_select(g, g_icmp(g, LLVMIntSLT, low, last), low, last);
     }
+    val period = period_of(g, border, dim), k = emit_wrap(g, i, period, w);
     if (border == WF_BORDER_PERIODIC)
-        return emit_wrap(g, i, at_least_one(g, dim), w);
-    val twice = g_add(g, dim, dim);
-    val period = border == WF_BORDER_MIRROR ? twice : g_sub(g, twice, g_i64(g, 2));
-    period = at_least_one(g, period);
-    val k = emit_wrap(g, i, period, w);
+        return k;
     val top = wf__gen_splat(g, border == WF_BORDER_MIRROR ? g_sub(g, period, g_i64(g, 1)) : period, w);
     return g_select(g, g_icmp(g, LLVMIntSGE, k, n), g_sub(g, top, k), k);
+}
+
+val wf__shift_index(wf__gen *g, unsigned border, val i, val dim)
+{
+    if (border == WF_BORDER_CLAMP)
+        return i;
+    val period = period_of(g, border, dim), k = emit_wrap(g, i, period, 1);
+    return g_select(g, g_icmp(g, LLVMIntSGE, k, dim), g_sub(g, k, period), k);
 }

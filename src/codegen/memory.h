@@ -57,6 +57,9 @@ val wf__effect_mask(wf__instance *in, wf__ref predicate);
 /* ---- map_index.c ---- */
 /* The index in 0 .. dim-1 that `index` stands for under a border mode; dim >= 1. */
 val wf__map_index(wf__gen *g, unsigned border, val index, val dim, int w);
+/* The index shifted by periods of the border mode into -dim .. dim-1, so that it and all indices after it stand for the
+ * same elements as before. CLAMP has no period: the index stays. */
+val wf__shift_index(wf__gen *g, unsigned border, val index, val dim);
 
 /* ---- vector_memory.c. A mask of NULL means all lanes; values are as in memory (bools are bytes). ---- */
 bool wf__has_masked(const wf__gen *g, unsigned dtype); /* true if the processor masks such loads and stores */
