@@ -43,6 +43,7 @@ static const wf__pass passes[] = {
     { "block-boxes",     SPACES | PROCESSOR,    .plan = wf__pass_block_boxes },   /* blocks are boxes; scratch has a place */
     { "sections",        SPACES | TARGETS,      .plan = wf__pass_sections },      /* stages; no point reads what another writes */
     { "ordinary-arrays", GRAPHS | TARGETS | RANKS, .stage = wf__pass_ordinary_arrays }, /* a stage stores ordinary arrays alone, or none, or `regions` refuses it */
+    { "accumulations",   GRAPHS | TARGETS | RANKS, .stage = wf__pass_accumulations }, /* points join values with elements of their rank, or a stage sends them */
     { "gathers",         GRAPHS | TARGETS | RANKS, .stage = wf__pass_gathers },   /* elements at indices without bounds are got by a stage */
     { "scans",           GRAPHS | TARGETS,      .stage = wf__pass_scans },        /* GPU: scans have bodies */
     { "inner-axes",      GRAPHS | TARGETS,      .stage = wf__pass_inner_axes },   /* short inner runs are reduced first */

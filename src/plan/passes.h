@@ -41,6 +41,7 @@ void wf__space_end(wf__planning *p);
 bool wf__pass_scans(wf__planning *p, uint32_t s);
 bool wf__pass_inner_axes(wf__planning *p, uint32_t s);
 bool wf__pass_ordinary_arrays(wf__planning *p, uint32_t s); /* src/plan/distribute */
+bool wf__pass_accumulations(wf__planning *p, uint32_t s);   /* src/plan/distribute */
 bool wf__pass_gathers(wf__planning *p, uint32_t s);         /* src/plan/distribute */
 bool wf__pass_images(wf__planning *p, uint32_t s);          /* src/plan/distribute */
 bool wf__pass_cuts(wf__planning *p, uint32_t s);            /* src/plan/distribute */

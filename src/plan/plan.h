@@ -149,12 +149,14 @@ typedef struct wf__scan {
     int64_t to_stride[WF_MAX_RANK];   /* strides of `to`, once layouts are known */
 } wf__scan;
 
-/* A stage whose points get elements of an array from the ranks that have them (distribute/gathers.c). The body stands for
- * that: it reads the positions and writes the elements. */
+/* A stage whose points get elements of an array from the ranks that have them (distribute/gathers.c), or join values with
+ * elements that other ranks have (distribute/accumulations.c). The body stands for that. */
 typedef struct wf__gathered {
     uint32_t from;  /* object that the elements are of; each rank has those of its block */
     uint32_t at;    /* object with the positions: i32 or i64, numbers of elements in C order, -1 = no element */
-    uint32_t to;    /* object that gets the elements, 0 where there are none */
+    uint32_t to;    /* object that gets the elements, 0 where there are none; or that has the values */
+    bool joins;     /* elements are joined with values */
+    uint8_t join;   /* how */
     wf_shape shape; /* of `from` */
     int64_t stride[WF_MAX_RANK]; /* of `from`, once layouts are known */
     int64_t *begin[WF_MAX_RANK]; /* [places + 1] first index of each block along an axis; NULL = the axis is whole */
@@ -302,7 +304,8 @@ static inline const int64_t *wf__own_end(const wf__stage *stage)
 static inline bool wf__waits_for_ranks(const wf__stage *stage)
 {
     const wf__division *division = &stage->division;
-    return (division->joins || division->tallies || division->joins_copies || stage->scan.shared || stage->gather) &&
+    return (division->joins || division->tallies || division->joins_copies || stage->scan.shared ||
+            (stage->gather && (!stage->gather->joins || division->axes))) &&
            !stage->empty;
 }
 
@@ -315,10 +318,12 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     uint32_t copy_of;            /* 1 + the object of the recording that it is a copy of; 0 = no copy */
     uint32_t image_of;           /* 1 + the distributed object that it is an image of (distribute/images.c); 0 = none */
     uint32_t takes;              /* 1 + the temporary whose memory it takes over (distribute/gathers.c); 0 = none */
-    wf_axes image_axes;          /* axes along which the image has three copies of the object */
-    uint32_t grid;               /* object whose distribution cuts the axes */
-    uint8_t cut[WF_MAX_RANK];    /* 1 + the axis of the grid that cuts an axis; WF__CUT = it is cut; 0 = it is whole */
-    bool in_part;                /* this rank has memory for the elements in `held` alone */
+    uint8_t
+        tally; /* 1 + the join of one that each rank has, and which begins with what joins leave alone; 0 = another */
+    wf_axes image_axes;       /* axes along which the image has three copies of the object */
+    uint32_t grid;            /* object whose distribution cuts the axes */
+    uint8_t cut[WF_MAX_RANK]; /* 1 + the axis of the grid that cuts an axis; WF__CUT = it is cut; 0 = it is whole */
+    bool in_part;             /* this rank has memory for the elements in `held` alone */
     wf__box held;
     int64_t origin; /* elements from the beginning of the memory, or from that object's first, to element [0, ..., 0] */
 } wf__temp;
@@ -331,9 +336,10 @@ typedef struct wf__per_block {
 } wf__per_block;
 
 typedef enum wf__step_kind {
-    WF__STEP_MAP,       /* one kernel without reductions */
-    WF__STEP_REDUCE,    /* a kernel with reductions, and a consumer of its results, if there is one */
-    WF__STEP_GATHER,    /* elements that ranks ask each other for, of one stage or of several at once */
+    WF__STEP_MAP,    /* one kernel without reductions */
+    WF__STEP_REDUCE, /* a kernel with reductions, and a consumer of its results, if there is one */
+    WF__STEP_GATHER, /* elements that ranks ask each other for, of one stage or of several at once */
+    WF__STEP_SCATTER, /* values that ranks send each other to be joined with elements, of one stage or of several at once */
     WF__STEP_SCAN,      /* a scan, with a producer and a consumer that run part by part with it, if there are any */
     WF__STEP_PER_BLOCK, /* several kernels: all of them for a block, then all of them for the next block */
     WF__STEP_ROWS       /* several kernels: all of them for some rows, then all of them for the next rows (rows.c) */

@@ -150,11 +150,11 @@ static void print_gather(const printer *p, const wf__stage *stage)
     const wf__gathered *gather = stage->gather;
     if (!gather)
         return;
-    wf__str_add(p->out, "gather from ranks of ");
+    wf__str_add(p->out, gather->joins ? "scatter to ranks of " : "gather from ranks of ");
     add_object(p, gather->from);
     wf__str_add(p->out, " at ");
     add_object(p, gather->at);
-    wf__str_add(p->out, " into ");
+    wf__str_add(p->out, gather->joins ? ", values " : " into ");
     add_object(p, gather->to);
     wf__str_add(p->out, "\n");
 }
@@ -350,7 +350,8 @@ static void print_step(const wf__plan *plan, const wf__plan_step *step, wf__str 
                          plan->target == WF__GPU ? "in the kernel that completes the results" : "after each box");
         break;
     case WF__STEP_GATHER:
-        wf__str_addf(out, "gather stage %u", (unsigned)step->main);
+    case WF__STEP_SCATTER:
+        wf__str_addf(out, "%s stage %u", step->kind == WF__STEP_GATHER ? "gather" : "scatter", (unsigned)step->main);
         if (step->count > 1)
             wf__str_addf(out, " to %u at once", (unsigned)(step->first + step->count - 1));
         break;

@@ -314,12 +314,25 @@ static uint32_t gathers_from(const wf__plan *plan, uint32_t s)
 {
     const wf__stage *stage = plan->stage;
     uint32_t n = 1;
-    for (; s + n < plan->stage_n && stage[s + n].gather && stage[s + n].empty == stage[s].empty; ++n)
+    for (; s + n < plan->stage_n && stage[s + n].gather && !stage[s + n].gather->joins &&
+           stage[s + n].empty == stage[s].empty;
+         ++n)
         for (uint32_t k = 0; k < n; ++k) {
             const uint32_t got = stage[s + k].gather->to;
             if (stage[s + n].gather->at == got || stage[s + n].gather->from == got)
                 return n;
         }
+    return n;
+}
+
+/* Returns how many stages from s on send values that they join with elements. These are all of one recorded stage, and none of
+ * them uses what another one joins. */
+static uint32_t scatters_from(const wf__plan *plan, uint32_t s)
+{
+    const wf__stage *stage = plan->stage;
+    uint32_t n = 1;
+    while (s + n < plan->stage_n && stage[s + n].gather && stage[s + n].gather->joins)
+        ++n;
     return n;
 }
 
@@ -331,11 +344,14 @@ static wf__plan_step step_from(wf__planning *p, uint32_t s)
     const wf__stage *stage = &plan->stage[s];
     wf__plan_step step = { WF__STEP_MAP, .first = s, .main = s, .producer = WF__NO_STAGE, .consumer = WF__NO_STAGE };
     if (wf__has_ranks(p)) { /* each stage has points of its own on a rank */
-        step.kind = stage->lowered.red_n ? WF__STEP_REDUCE
-                    : stage->scan.on     ? WF__STEP_SCAN
-                    : stage->gather      ? WF__STEP_GATHER
-                                         : WF__STEP_MAP;
-        step.count = step.kind == WF__STEP_GATHER ? gathers_from(plan, s) : 1;
+        step.kind = stage->lowered.red_n   ? WF__STEP_REDUCE
+                    : stage->scan.on       ? WF__STEP_SCAN
+                    : !stage->gather       ? WF__STEP_MAP
+                    : stage->gather->joins ? WF__STEP_SCATTER
+                                           : WF__STEP_GATHER;
+        step.count = step.kind == WF__STEP_GATHER    ? gathers_from(plan, s)
+                     : step.kind == WF__STEP_SCATTER ? scatters_from(plan, s)
+                                                     : 1;
         return step;
     }
     if (per_block->count && s == per_block->first) {

@@ -22,10 +22,10 @@ static inline bool wf__is_distributed(const wf__planning *p, uint32_t object)
 {
     return object < p->plan->objects && p->bind[object].dist;
 }
-/* True if regions of the object matter: it is distributed, or a temporary. */
+/* True if regions of the object matter: it is distributed, or a temporary of which ranks may have parts. */
 static inline bool wf__has_regions(const wf__planning *p, uint32_t object)
 {
-    return object >= p->plan->objects || wf__is_distributed(p, object);
+    return object >= p->plan->objects ? !p->plan->temp[object - p->plan->objects].tally : wf__is_distributed(p, object);
 }
 /* Fails because of what node r of the stage does to its array. Returns false. */
 bool wf__fail_store(wf__planning *p, const wf__stage *stage, wf__ref r, const char *why);
@@ -62,6 +62,19 @@ void wf__gather_in_place(wf__plan *plan, uint32_t s);
 bool wf__share_views(wf__stage *stage, const wf__stage *with);
 /* The elements that a rank gives to the others. */
 wf__box wf__gathered_block(const wf__gathered *g, int rank);
+/* Returns the blocks of an object that ranks divide. NULL = out of memory. */
+wf__gathered *wf__gathered_new(const wf__planning *p, uint32_t from);
+/* The dtype of positions in an array. */
+unsigned wf__position_dtype(const wf__bind *b);
+
+/* ---- ordinary.c ---- */
+/* Makes accumulations into arrays that each rank has a stage of their own, before or after what else stage s does, unless both
+ * need what the other one writes. False = failure. */
+bool wf__part_tallies(wf__planning *p, uint32_t s);
+
+/* ---- accumulations.c ---- */
+/* True if each point of the stage runs on the rank that has the element which node n joins, an accumulation. */
+bool wf__joins_own(const wf__planning *p, const wf__stage *stage, const wf__node *n);
 
 /* ---- stores.c ---- */
 enum { WF__ANYWHERE = -2 };

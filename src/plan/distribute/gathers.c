@@ -64,8 +64,8 @@ static reach reach_of(const gathers *g, wf__ref r)
     return far;
 }
 
-/* Returns the dtype of positions in an array: i32 where that has all of them, as less memory is walked then. */
-static unsigned position_dtype(const wf__bind *b)
+/* i32 where that has all of them, as less memory is walked then. */
+unsigned wf__position_dtype(const wf__bind *b)
 {
     int64_t elements = 1;
     for (int k = 0; k < b->rank; ++k)
@@ -92,7 +92,7 @@ static bool is_smaller(const gathers *g, wf__ref r)
         points *= (double)g->stage->space.dim[d];
     for (int d = 0; d < shape.rank; ++d)
         elements *= (double)shape.dim[d];
-    return points * (size + (double)wf__size(position_dtype(&g->p->all[object]))) < ranks * elements * size;
+    return points * (size + (double)wf__size(wf__position_dtype(&g->p->all[object]))) < ranks * elements * size;
 }
 
 static bool reads_memory(const wf__ir *ir, const uint8_t *mark)
@@ -306,7 +306,7 @@ static bool record_positions(gathers *g, wf__ir *out)
         const wf__ref r = g->load[k];
         if (g->block[r] != g->around)
             continue;
-        const unsigned dtype = position_dtype(&g->p->all[w.in->slot[w.in->node[r].a].object]);
+        const unsigned dtype = wf__position_dtype(&g->p->all[w.in->slot[w.in->node[r].a].object]);
         wf__store(out, temp_slot(g, out, g->at[k]), 0, wf__cast(out, position(g, r, out), dtype), 0);
         ok = out->status == WF_OK;
     }
@@ -355,7 +355,7 @@ static bool add_temps(gathers *g)
     bool ok = true;
     for (uint32_t k = 0; ok && k < g->n; ++k) {
         const wf__bind *from = &g->p->all[ir->slot[ir->node[g->load[k]].a].object];
-        g->at[k] = wf__plan_add_temp(g->p->plan, position_dtype(from), &g->stage->space);
+        g->at[k] = wf__plan_add_temp(g->p->plan, wf__position_dtype(from), &g->stage->space);
         g->got[k] = wf__plan_add_temp(g->p->plan, ir->node[g->load[k]].dtype, &g->stage->space);
         ok = g->at[k] != UINT32_MAX && g->got[k] != UINT32_MAX;
     }
@@ -384,16 +384,13 @@ static int64_t *set_blocks(wf__gathered *out, int d, wf_dist dist, int axis, int
     return begin + out->places[d] + 1;
 }
 
-/* Returns where the elements of load k come from. NULL = out of memory. */
-static wf__gathered *new_gather(const gathers *g, uint32_t k)
+wf__gathered *wf__gathered_new(const wf__planning *p, uint32_t from)
 {
-    const wf__ir *ir = &g->stage->recorded;
-    const uint32_t from = ir->slot[ir->node[g->load[k]].a].object;
-    const wf__bind *b = &g->p->all[from];
+    const wf__bind *b = &p->all[from];
     uint8_t cut[WF_MAX_RANK];
     uint32_t grid;
-    wf__object_cut(g->p, from, cut, &grid);
-    const wf_dist *dist = g->p->bind[grid].dist;
+    wf__object_cut(p, from, cut, &grid);
+    const wf_dist *dist = p->bind[grid].dist;
     size_t n = 0;
     for (int d = 0; d < b->rank; ++d)
         n += cut[d] ? (size_t)dist->grid[cut[d] - 1] + 1 : 0;
@@ -401,13 +398,23 @@ static wf__gathered *new_gather(const gathers *g, uint32_t k)
     if (!out)
         return NULL;
     out->from = from;
-    out->at = g->at[k];
-    out->to = g->got[k];
     out->shape = wf__bind_shape(b);
     int64_t *index = out->index;
     for (int d = 0; d < b->rank; ++d)
         if (cut[d])
             index = set_blocks(out, d, *dist, cut[d] - 1, index);
+    return out;
+}
+
+/* Returns where the elements of load k come from. NULL = out of memory. */
+static wf__gathered *new_gather(const gathers *g, uint32_t k)
+{
+    const wf__ir *ir = &g->stage->recorded;
+    wf__gathered *out = wf__gathered_new(g->p, ir->slot[ir->node[g->load[k]].a].object);
+    if (out) {
+        out->at = g->at[k];
+        out->to = g->got[k];
+    }
     return out;
 }
 

@@ -1,16 +1,20 @@
-/* ordinary.c - stages that store arrays of which each rank has all elements, and also what ranks divide. Each rank runs some
- * points of the latter, and all points of the former. So the stores to ordinary arrays become a stage of their own, over the
- * same points, before or after the rest. Which one comes first follows from what each of them reads that the other one stores; if
+/* ordinary.c - stages that change arrays of which each rank has all elements, and also what ranks divide. Of the latter, each
+ * rank runs the points that its elements need. Of stores to the former it runs all points, and of accumulations into them its
+ * share of the points. So the stores to ordinary arrays become a stage of their own, over the same points, before or after the
+ * rest, and so do the accumulations where a stage also accumulates into what ranks divide (accumulations.c). Which one comes first follows from what each of them reads that the other one stores; if
  * neither order gives what the recording does, the stage stays as it is, and the pass over regions refuses it.
  */
 #include "ir/pass/pass.h"
 #include "plan/dependence.h"
 #include "plan/distribute/distribute.h"
 
+typedef bool picks(const wf__planning *p, const wf__ir *ir, wf__ref r);
+
 typedef struct parting {
     wf__planning *p;
     uint32_t s;
-    uint8_t *ordinary; /* [nodes] the stores to ordinary arrays, and what they need */
+    picks *pick;       /* true for what becomes a stage of its own */
+    uint8_t *ordinary; /* [nodes] what is picked, changes of ordinary arrays, and what that needs */
     uint8_t *rest;     /* [nodes] all other effects, and what they need */
 } parting;
 
@@ -20,6 +24,8 @@ static bool is_ordinary(const wf__planning *p, const wf__ir *ir, wf__ref r)
 {
     return ir->node[r].op == WF__STORE && !wf__has_regions(p, ir->slot[ir->node[r].a].object);
 }
+
+static bool is_tally(const wf__planning *p, const wf__ir *ir, wf__ref r) { return wf__is_tally(p, ir, &ir->node[r]); }
 
 /* Marks both parts. Returns whether the stage has both. */
 static bool mark(parting *c)
@@ -32,7 +38,7 @@ static bool mark(parting *c)
     for (wf__ref r = 1; r < ir->n; ++r) {
         if (!c->rest[r])
             continue;
-        c->ordinary[r] = is_ordinary(c->p, ir, r);
+        c->ordinary[r] = c->pick(c->p, ir, r);
         c->rest[r] = !c->ordinary[r];
         ordinary = ordinary || c->ordinary[r];
         rest = rest || c->rest[r];
@@ -121,22 +127,29 @@ static bool divide(parting *c, bool before)
     old->recorded = rest;
     if (!wf__share_views(stage, old))
         return wf__plan_no_memory(plan);
-    wf__plan_because(plan, "ordinary-arrays",
-                     "stage %u stores the arrays of which each rank has all elements, and runs all points on each rank",
-                     (unsigned)at);
+    if (c->pick == is_ordinary)
+        wf__plan_because(
+            plan, "ordinary-arrays",
+            "stage %u stores the arrays of which each rank has all elements, and runs all points on each rank",
+            (unsigned)at);
+    else
+        wf__plan_because(plan, "accumulations",
+                         "stage %u accumulates into arrays that each rank has, each its share of the points",
+                         (unsigned)at);
     return true;
 }
 
-bool wf__pass_ordinary_arrays(wf__planning *p, uint32_t s)
+/* Makes what is picked a stage of its own, if that may be. */
+static bool part(wf__planning *p, uint32_t s, picks *pick)
 {
     const wf__stage *stage = &p->plan->stage[s];
     const wf__ir *ir = &stage->recorded;
     bool any = false, ok = true;
     for (wf__ref r = 1; r < ir->n && !stage->scan.on && !stage->gather && !p->rec->block.rank; ++r)
-        any = any || is_ordinary(p, ir, r);
+        any = any || pick(p, ir, r);
     if (!any)
         return true;
-    parting c = { .p = p, .s = s, .ordinary = wf__alloc(2 * (size_t)ir->n) };
+    parting c = { .p = p, .s = s, .pick = pick, .ordinary = wf__alloc(2 * (size_t)ir->n) };
     if (!c.ordinary)
         return wf__plan_no_memory(p->plan);
     c.rest = c.ordinary + ir->n;
@@ -148,3 +161,7 @@ bool wf__pass_ordinary_arrays(wf__planning *p, uint32_t s)
     wf__free(c.ordinary);
     return ok;
 }
+
+bool wf__pass_ordinary_arrays(wf__planning *p, uint32_t s) { return part(p, s, is_ordinary); }
+
+bool wf__part_tallies(wf__planning *p, uint32_t s) { return part(p, s, is_tally); }

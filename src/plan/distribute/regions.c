@@ -162,6 +162,8 @@ static bool find_reads(const place *at)
 }
 
 /* ---- what a stage stores ---- */
+static bool is_scatter(const wf__stage *stage) { return stage->gather && stage->gather->joins; }
+
 /* Fails if ranks cannot divide what store r does. */
 static bool check_store(const place *at, wf__ref r)
 {
@@ -171,12 +173,16 @@ static bool check_store(const place *at, wf__ref r)
     const bool divides = at->stage->division.axes;
     char why[400];
     const bool updates = n->op != WF__STORE && wf__is_distributed(p, object) && p->rec->group->ranks > 1;
-    if (wf__is_tally(p, &at->stage->recorded, n) || (!divides && is_whole(at->w, object) && !updates))
+    if (wf__is_tally(p, &at->stage->recorded, n) || (!divides && is_whole(at->w, object) && !updates) ||
+        (n->op == WF__ACCUM && wf__joins_own(p, at->stage, n)))
         return true;
     if (n->op != WF__STORE)
-        return wf__fail_store(
-            p, at->stage, r,
-            "is accumulated into or updated by a stage of distributed arrays, which ranks cannot yet do");
+        return wf__fail_store(p, at->stage, r,
+                              n->op == WF__ACCUM
+                                  ? "is a result of a recording that several ranks accumulate into, which they do with "
+                                    "arrays alone"
+                                  : "is updated by atomic operations in a stage of distributed arrays, which ranks "
+                                    "cannot do: accumulate into it (wf_accumulate)");
     if (!wf__has_regions(p, object))
         return wf__fail_store(
             p, at->stage, r,
@@ -208,7 +214,7 @@ static void find_points(const place *at, wf__ref r, region *points)
         add(points, &box, at->stage->space.rank);
 }
 
-/* Notes what the points store: it needs memory, and earlier contents of it are not needed. */
+/* Notes what the points store: it needs memory, and earlier contents of it are not needed unless values are joined with them. */
 static void note_stored(const place *at, wf__ref r)
 {
     const walk *w = at->w;
@@ -216,10 +222,11 @@ static void note_stored(const place *at, wf__ref r)
     const uint32_t object = at->stage->recorded.slot[n->a].object;
     const wf__bind *b = &w->p->all[object];
     wf__box box;
-    if (n->op != WF__STORE || !wf__has_regions(w->p, object))
+    if (!wf__has_regions(w->p, object))
         return;
     const wf__places places = wf__places_of_store(w->p, at->stage, n);
-    bool surely = !n->d && !at->stage->recorded.loops; /* each point stores each element of the box that it may store */
+    /* Each point stores each element of the box that it may store. */
+    bool surely = n->op == WF__STORE && !n->d && !at->stage->recorded.loops;
     wf__elements_stored(&places, &at->points, b, &box);
     add(&w->touched[object], &box, b->rank);
     for (int k = 0; k < b->rank; ++k)
@@ -277,10 +284,15 @@ static bool find_window(place *at, bool *any)
     at->points = wf__whole_space(stage);
     *any = !wf__box_is_empty(&at->points, stage->space.rank);
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (wf__op_is_store(ir->node[r].op) && !check_store(at, r))
+        if (wf__op_is_store(ir->node[r].op) && !is_scatter(stage) && !check_store(at, r))
             return false;
     if (!stage->division.axes)
         return true;
+    if (is_scatter(stage)) {
+        wf__find_share(at->w->p, stage, at->w->rank, &at->points);
+        *any = !wf__box_is_empty(&at->points, stage->space.rank);
+        return true;
+    }
     for (wf__ref r = 1; r < ir->n; ++r)
         if (wf__op_is_store(ir->node[r].op))
             find_points(at, r, &points);
@@ -365,7 +377,7 @@ static bool walk_scan(walk *w, wf__stage *stage)
 }
 
 /* ---- gathers ---- */
-/* Adds the elements that a rank gives to the others. */
+/* Adds the elements that a rank gives to the others, or joins with their values. */
 static void give_block(walk *w, const wf__stage *stage)
 {
     const uint32_t from = stage->gather->from;
@@ -377,6 +389,26 @@ static void give_block(walk *w, const wf__stage *stage)
     add(&w->touched[from], &own, rank);
 }
 
+/* ---- scatters ---- */
+/* Fails if the rank needs elements of other blocks that ranks join values with. */
+static bool check_joined(walk *w, const wf__stage *stage)
+{
+    const uint32_t to = stage->gather->from;
+    const int rank = stage->gather->shape.rank;
+    wf__box own = { { 0 }, { 0 } };
+    wf_dist_range(w->p->bind[to].dist, w->rank, own.lo, own.hi);
+    const wf__box need = wf__boxes_hull(&w->need[to], rank);
+    wf__ref r = 1;
+    if (!w->need[to].n || wf__box_within(&need, &own, rank))
+        return true;
+    while (stage->recorded.node[r].op != WF__ACCUM)
+        ++r;
+    return wf__fail_store(
+        w->p, stage, r,
+        "is accumulated into, and later operations of the launch read elements that other ranks have: "
+        "make it two launches");
+}
+
 /* ---- stages ---- */
 static bool walk_stage(walk *w, uint32_t s)
 {
@@ -386,6 +418,8 @@ static bool walk_stage(walk *w, uint32_t s)
     bool any;
     if (stage->scan.on)
         return walk_scan(w, stage);
+    if (is_scatter(stage) && !check_joined(w, stage))
+        return false;
     if (stage->gather)
         give_block(w, stage);
     memset(w->live, 0, ir->n);
@@ -398,7 +432,7 @@ static bool walk_stage(walk *w, uint32_t s)
     if (!any)
         return true;
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (wf__op_is_store(ir->node[r].op))
+        if (wf__op_is_store(ir->node[r].op) && !is_scatter(stage))
             note_stored(&at, r);
     return find_reads(&at);
 }
@@ -601,7 +635,8 @@ bool wf__pass_regions(wf__planning *p)
         if (!gather)
             continue;
         memcpy(gather->stride, p->all[gather->from].stride, sizeof gather->stride);
-        wf__gather_in_place(plan, s);
+        if (!gather->joins)
+            wf__gather_in_place(plan, s);
     }
     wf__free(w.need);
     wf__free(w.touched);

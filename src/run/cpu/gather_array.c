@@ -78,14 +78,7 @@ int64_t wf__asked_block(const wf__asked_array *a, int rank)
 }
 
 /* ---- elements of the own block ---- */
-typedef struct row {    /* elements of the block that are adjacent along the last axis */
-    int64_t begin, end; /* numbers */
-    int64_t offset;     /* of number 0, if it were in the row */
-    int64_t stride;
-} row;
-
-/* Finds the row of an element. */
-static void find_row(const wf__asked_array *a, int64_t number, row *out)
+void wf__asked_find_row(const wf__asked_array *a, int64_t number, wf__asked_row *out)
 {
     const wf__asked_axis *last = &a->axis[a->axes - 1];
     const int64_t n = last->hi - last->lo;
@@ -101,23 +94,16 @@ static void find_row(const wf__asked_array *a, int64_t number, row *out)
     }
 }
 
-static inline const char *element(const wf__asked_array *a, row *r, int64_t number)
-{
-    if (number < r->begin || number >= r->end)
-        find_row(a, number, r);
-    return wf__asked_element(a, r->offset + number * r->stride);
-}
-
 void wf__asked_copy(const wf__asked_array *a, const uint64_t *at, int64_t n, char *to)
 {
-    row r = { 0 };
+    wf__asked_row r = { 0 };
     for (int64_t k = 0; k < n; ++k)
-        wf__asked_move(to + (size_t)k * a->size, element(a, &r, (int64_t)at[k]), a->size);
+        wf__asked_move(to + (size_t)k * a->size, wf__asked_of_row(a, &r, (int64_t)at[k]), a->size);
 }
 
 void wf__asked_copy_set(const wf__asked_array *a, int64_t first, const uint64_t *bits, int64_t n, char *to)
 {
-    row r = { 0 };
+    wf__asked_row r = { 0 };
     for (int64_t k = 0; k < n; ++k) {
         const int64_t number = first + 64 * k;
         uint64_t left = bits[k];
@@ -127,6 +113,6 @@ void wf__asked_copy_set(const wf__asked_array *a, int64_t first, const uint64_t 
             continue;
         }
         for (; left; left &= left - 1, to += a->size)
-            wf__asked_move(to, element(a, &r, number + __builtin_ctzll(left)), a->size);
+            wf__asked_move(to, wf__asked_of_row(a, &r, number + __builtin_ctzll(left)), a->size);
     }
 }

@@ -1,6 +1,6 @@
-/* gather_array.h - an array whose elements ranks ask each other for: which rank has an element, and where it lies
- * (gather_array.c). Elements are named in two ways: by position, in C order of the whole array, and by number, in C order of
- * the block of the rank that has them. Ranks ask by number. */
+/* gather_array.h - an array whose elements ranks ask each other for, or send each other values for: which rank has an element,
+ * and where it lies (gather_array.c). Elements are named in two ways: by position, in C order of the whole array, and by number,
+ * in C order of the block of the rank that has them. Messages have numbers. */
 #ifndef WEFT_CPU_GATHER_ARRAY_H
 #define WEFT_CPU_GATHER_ARRAY_H
 #include "plan/plan.h"
@@ -35,9 +35,25 @@ void wf__asked_copy(const wf__asked_array *a, const uint64_t *at, int64_t n, cha
 /* Likewise those for the bits that are set in n words, of which the first one's first bit stands for number `first`. */
 void wf__asked_copy_set(const wf__asked_array *a, int64_t first, const uint64_t *bits, int64_t n, char *to);
 
+typedef struct wf__asked_row { /* elements of the block that are adjacent along the last axis */
+    int64_t begin, end;        /* numbers */
+    int64_t offset;            /* of number 0, if it were in the row */
+    int64_t stride;
+} wf__asked_row;
+/* Finds the row of an element of this rank's block. */
+void wf__asked_find_row(const wf__asked_array *a, int64_t number, wf__asked_row *out);
+
 static inline const char *wf__asked_element(const wf__asked_array *a, int64_t offset)
 {
     return (const char *)((uintptr_t)a->base + (uintptr_t)offset * a->size);
+}
+
+/* Returns the address of an element of this rank's block. The row is that of the element before, { 0 } for the first one. */
+static inline const char *wf__asked_of_row(const wf__asked_array *a, wf__asked_row *r, int64_t number)
+{
+    if (number < r->begin || number >= r->end)
+        wf__asked_find_row(a, number, r);
+    return wf__asked_element(a, r->offset + number * r->stride);
 }
 
 /* True if this rank gives the element at a position; sets its offset. */

@@ -4,6 +4,7 @@
 #include "run/cpu/gather.h"
 #include "run/cpu/join_ranks.h"
 #include "run/cpu/scan.h"
+#include "run/cpu/scatter.h"
 #include "run/cpu/stage_code.h"
 
 /* ---- scans ---- */
@@ -136,6 +137,8 @@ static bool run_step(const wf__run *r, const wf__plan_step *step)
         return run_reduction(r, step);
     case WF__STEP_GATHER:
         return wf__run_gather(r, step);
+    case WF__STEP_SCATTER:
+        return wf__run_scatter(r, step);
     case WF__STEP_SCAN:
         return run_scan(r, step);
     case WF__STEP_PER_BLOCK:
@@ -155,6 +158,11 @@ static void move_base(const wf__temp *temp, char **base)
 static char *begin_of(const wf__temp *temp, char *base)
 {
     return (char *)((uintptr_t)base - (uintptr_t)(temp->origin * (int64_t)wf__size(temp->dtype)));
+}
+
+static void clear_tally(const wf__temp *temp, char *base)
+{
+    wf__fill_neutral(temp->tally - 1u, base, temp->dtype, wf__temp_bytes(temp) / wf__size(temp->dtype));
 }
 
 static bool joins_ranks(const wf__run *r, uint32_t step)
@@ -206,6 +214,8 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
         }
         if (plan->temp[temps].in_part)
             move_base(&plan->temp[temps], &base[plan->objects + temps]);
+        if (plan->temp[temps].tally)
+            clear_tally(&plan->temp[temps], base[plan->objects + temps]);
     }
     const wf__run r = { e, plan, base, all, limits, others, interpret, notes, failure };
     if (ok)

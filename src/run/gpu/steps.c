@@ -86,6 +86,7 @@ static bool run_kernel(wf__gpu_launch *l, const wf__plan_step *step, char *const
     case WF__STEP_REDUCE:
         return run_reduction(l, base);
     case WF__STEP_GATHER:
+    case WF__STEP_SCATTER:
     case WF__STEP_SCAN:
     case WF__STEP_ROWS:
     case WF__STEP_PER_BLOCK: /* only plans for the processor have these steps */

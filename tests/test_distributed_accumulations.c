@@ -1,0 +1,257 @@
+/* test_distributed_accumulations.c - accumulations into distributed arrays have the bits of one process, for any number of ranks
+ * and any grid. Ranks are threads, each with a context of its own.
+ *
+ * ctest: threads
+ */
+#include "distributed_world.h"
+#include "weft/functions.h"
+#include "weft_test.h"
+
+/* Arrays of more than 1 MiB get values by messages, smaller ones by an array that each rank has whole. */
+enum { LARGE = 300000, POINTS = 5000 };
+
+/* An element of an array at a point, one of n: from memory, some of them several times. */
+static wf_array *targets(distributed_world *w, wf_shape shape, int64_t n, uint64_t seed, bool distributed)
+{
+    wf_array *x = distributed ? world_filled(w, WF_I32, shape, seed) : world_whole(w, WF_I32, shape, seed);
+    wf_array *at = distributed ? world_empty(w, WF_I64, shape) : wf_empty(w->ctx, WF_I64, shape);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val i = wf_mul(wf_cast(wf_add(wf_in(g, x), 30000), WF_I64), 7177);
+    wf_out(g, at, wf_mod(i, (double)n));
+    world_run(w, g);
+    wf_release(x);
+    return at;
+}
+
+/* An array of which each element has a value of its own. */
+static wf_array *numbered(distributed_world *w, wf_dtype dtype, wf_shape shape)
+{
+    wf_array *a = world_empty(w, dtype, shape);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val at = wf_cast(0, WF_I64);
+    for (int d = 0; d < shape.rank; ++d)
+        at = wf_add(wf_mul(at, wf_extent(g, d)), wf_index(g, d));
+    wf_out(g, a, wf_cast(wf_mod(at, 7), dtype));
+    world_run(w, g);
+    return a;
+}
+
+/* ---- messages ---- */
+/* Joins and dtypes, several of them at once, and several into one array. */
+static void joins(distributed_world *w)
+{
+    static const struct {
+        wf_dtype dtype;
+        wf_join join;
+        int64_t n;
+    } kinds[] = { { WF_I32, WF_JOIN_ADD, LARGE },      { WF_F32, WF_JOIN_MAX, LARGE },
+                  { WF_I64, WF_JOIN_MIN, LARGE },      { WF_U8, WF_JOIN_MUL, 4 * LARGE },
+                  { WF_F16, WF_JOIN_MIN, 2 * LARGE },  { WF_U64, WF_JOIN_ADD, LARGE },
+                  { WF_BOOL, WF_JOIN_XOR, 4 * LARGE }, { WF_I16, WF_JOIN_ADD, 2 * LARGE },
+                  { WF_F64, WF_JOIN_MAX, LARGE } };
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    wf_array *h[KINDS], *at = targets(w, WF_SHAPE(POINTS), LARGE, 3, true);
+    for (int k = 0; k < KINDS; ++k)
+        h[k] = numbered(w, kinds[k].dtype, WF_SHAPE(kinds[k].n));
+    for (int turn = 0; turn < 2; ++turn) {
+        wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(POINTS));
+        wf_val i = wf_in(g, at), x = wf_index(g, 0);
+        for (int k = 0; k < KINDS; ++k) {
+            wf_val v = wf_cast(wf_sub(wf_mod(wf_mul(x, 31), 23), 9), kinds[k].dtype);
+            wf_accumulate(g, kinds[k].join, h[k], v, i);
+            wf_accumulate_if(g, wf_eq(wf_mod(x, 3), k % 3), kinds[k].join, h[k], v, wf_sub(LARGE - 1, i));
+        }
+        world_run(w, g);
+    }
+    for (int k = 0; k < KINDS; ++k)
+        world_result(w, h[k]);
+    wf_release(at);
+}
+
+/* Several axes of the array and of the space, indices from distributed and from ordinary arrays. */
+static void axes(distributed_world *w)
+{
+    static const wf_shape arrays[] = { { .rank = 2, .dim = { 500, 601 } }, { .rank = 3, .dim = { 60, 71, 73 } } };
+    static const wf_shape spaces[] = { { .rank = 1, .dim = { 700 } },
+                                       { .rank = 2, .dim = { 31, 40 } },
+                                       { .rank = 3, .dim = { 5, 3, 44 } },
+                                       { .rank = 2, .dim = { 3, 0 } } };
+    for (int k = 0; k < 16; ++k) {
+        const wf_shape shape = arrays[k % 2], space = spaces[k / 2 % 4];
+        wf_array *h = numbered(w, WF_I32, shape), *at[3];
+        for (int d = 0; d < shape.rank; ++d)
+            at[d] = targets(w, space, shape.dim[d], 5 + (uint64_t)d, k < 8 && d < 2);
+        wf_graph *g = wf_begin(w->ctx, .shape = space);
+        wf_val index[3];
+        for (int d = 0; d < shape.rank; ++d)
+            index[d] = wf_in(g, at[d]);
+        const wf_vals all = { index, (size_t)shape.rank };
+        wf_accumulate_n(g, WF_JOIN_ADD, WF_MODE_AUTO, h, wf_cast(wf_index(g, 0), WF_I32), all);
+        wf_accumulate_if_n(g, wf_gt(index[0], 9), WF_JOIN_ADD, WF_MODE_AUTO, h, wf_const(g, WF_I32, 900), all);
+        world_run(w, g);
+        for (int d = 0; d < shape.rank; ++d)
+            wf_release(at[d]);
+        world_result(w, h);
+    }
+}
+
+/* In conditions, with what the stage reads of the array before, and stores besides. The index depends on a gather. */
+static void conditions(distributed_world *w)
+{
+    wf_array *h = numbered(w, WF_I32, WF_SHAPE(LARGE)), *a = world_filled(w, WF_F32, WF_SHAPE(POINTS), 8),
+             *at = targets(w, WF_SHAPE(POINTS), LARGE, 3, true), *of = targets(w, WF_SHAPE(POINTS), POINTS, 4, true),
+             *out = world_empty(w, WF_F32, WF_SHAPE(POINTS)), *before = world_empty(w, WF_I32, WF_SHAPE(POINTS));
+    for (int turn = 0; turn < 2; ++turn) {
+        wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(POINTS));
+        wf_val v = wf_in(g, a), i = wf_in(g, at), far = wf_read(g, at, wf_in(g, of));
+        WF_IF (g, wf_gt(v, 0)) {
+            wf_accumulate(g, WF_JOIN_ADD, h, wf_cast(wf_floor(v), WF_I32), far);
+            WF_IF (g, wf_gt(v, 2)) {
+                wf_accumulate_if(g, wf_lt(v, 5), WF_JOIN_ADD, h, 100, i);
+                WF_END(g);
+            }
+            WF_ELSE(g) { wf_accumulate(g, WF_JOIN_ADD, h, 7, i); }
+            WF_END(g);
+        }
+        wf_out(g, out, wf_mul(wf_read_border(g, a, WF_BORDER_CLAMP, 0, wf_add(wf_index(g, 0), 1)), 2));
+        world_run(w, g);
+        g = wf_begin(w->ctx, .shape = WF_SHAPE(POINTS)); /* the array before */
+        wf_out(g, before, wf_read(g, h, wf_in(g, at)));
+        wf_accumulate(g, WF_JOIN_MAX, h, wf_add(wf_read(g, h, wf_in(g, at)), 1), wf_sub(LARGE - 1, wf_in(g, at)));
+        world_run(w, g);
+        world_result(w, wf_retain(out));
+        world_result(w, wf_retain(before));
+    }
+    world_result(w, h);
+    wf_release(a);
+    wf_release(at);
+    wf_release(of);
+    wf_release(out);
+    wf_release(before);
+}
+
+/* Sums of floats where no two points meet, and complex ones. */
+static void no_conflicts(distributed_world *w)
+{
+    static const wf_dtype dtypes[] = { WF_F32, WF_F64, WF_BF16, WF_C64 };
+    for (int k = 0; k < 4; ++k) {
+        const int64_t n = k == 2 ? 2 * LARGE : LARGE; /* no multiple of 7919 */
+        wf_array *h = numbered(w, dtypes[k], WF_SHAPE(n)), *at = world_empty(w, WF_I64, WF_SHAPE(POINTS));
+        wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(POINTS));
+        wf_out(g, at, wf_mod(wf_mul(wf_index(g, 0), 7919), (double)n));
+        world_run(w, g);
+        for (int turn = 0; turn < 2; ++turn) {
+            g = wf_begin(w->ctx, .shape = WF_SHAPE(POINTS));
+            wf_val v = wf_mul(wf_cast(wf_index(g, 0), WF_F64), 0.37);
+            v = k == 3 ? wf_complex(v, wf_mul(v, 3)) : wf_cast(v, dtypes[k]);
+            wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_NO_CONFLICT, h, v, wf_in(g, at));
+            world_run(w, g);
+        }
+        wf_release(at);
+        world_result(w, h);
+    }
+}
+
+/* ---- small arrays ---- */
+/* Sums and products of floats, in loops, too; several joins of one array; what later operations of an array graph read. */
+static void small(distributed_world *w)
+{
+    const wf_shape shape = WF_SHAPE(57, 64);
+    wf_array *a = world_filled(w, WF_F32, shape, 21), *sums = numbered(w, WF_F32, WF_SHAPE(40)),
+             *wide = numbered(w, WF_F64, WF_SHAPE(6, 33)), *half = numbered(w, WF_F16, WF_SHAPE(12)),
+             *product = numbered(w, WF_F32, WF_SHAPE(9)), *pairs = numbered(w, WF_C64, WF_SHAPE(11)),
+             *counts = numbered(w, WF_I16, WF_SHAPE(30)), *seen = numbered(w, WF_BOOL, WF_SHAPE(10)),
+             *whole = wf_full(w->ctx, WF_I32, WF_SHAPE(10), 3);
+    for (int turn = 0; turn < 2; ++turn) {
+        wf_graph *g = wf_begin(w->ctx, .shape = shape);
+        wf_val k, v = wf_in(g, a), y = wf_index(g, 0), x = wf_index(g, 1);
+        wf_val bin = wf_clamp(wf_cast(wf_floor(wf_mul(v, 0.5)), WF_I64), 0, 9);
+        wf_accumulate(g, WF_JOIN_ADD, sums, wf_mul(v, 0.3), wf_mul(bin, 4));
+        wf_accumulate(g, WF_JOIN_ADD, sums, wf_mul(v, 0.7), wf_mul(bin, 3));
+        wf_accumulate(g, WF_JOIN_ADD, wide, wf_cast(wf_mul(v, v), WF_F64), wf_mod(y, 6), wf_mod(x, 33));
+        wf_accumulate_if(g, wf_lt(x, 9), WF_JOIN_ADD, half, wf_cast(wf_mul(v, 1e-3), WF_F16), wf_mod(wf_add(x, y), 12));
+        wf_accumulate(g, WF_JOIN_OR, seen, wf_gt(v, 5), bin);
+        wf_accumulate(g, WF_JOIN_ADD, whole, 1, bin);
+        WF_FOR (g, k, 0, 3, 1) {
+            wf_accumulate(g, WF_JOIN_ADD, counts, 1, wf_add(bin, wf_mul(k, 10)));
+            WF_END(g);
+        }
+        world_run(w, g);
+        g = wf_begin(w->ctx, .shape = shape);
+        v = wf_in(g, a), x = wf_index(g, 1);
+        wf_accumulate(g, WF_JOIN_MUL, product, wf_add(wf_mul(v, 1e-4), 1), wf_mod(x, 9));
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, pairs, wf_complex(v, wf_mul(v, 3)), wf_mod(x, 11));
+        world_run(w, g);
+        g = wf_begin(w->ctx); /* an array graph: the sums are used after it */
+        wf_accumulate(g, WF_JOIN_MAX, counts, 5, wf_clamp(wf_cast(wf_in(g, a), WF_I64), 0, 29));
+        wf_out(g, counts, wf_mul(wf_in(g, counts), 2));
+        world_run(w, g);
+    }
+    wf_release(a);
+    world_result(w, sums);
+    world_result(w, wide);
+    world_result(w, half);
+    world_result(w, product);
+    world_result(w, pairs);
+    world_result(w, counts);
+    world_result(w, seen);
+    world_result(w, whole);
+}
+
+/* ---- elements of the rank ---- */
+/* Where the rank that has an element runs the point: sums at the points' own places, of rows, beside them, and in loops. */
+static void own(distributed_world *w)
+{
+    const wf_shape shape = WF_SHAPE(37, 8300);
+    wf_array *a = world_filled(w, WF_F32, shape, 21), *same = numbered(w, WF_F32, shape),
+             *beside = numbered(w, WF_F32, WF_SHAPE(39, 8301)), *bits = numbered(w, WF_I32, WF_SHAPE(39, 8301)),
+             *most = numbered(w, WF_F32, WF_SHAPE(37)),
+             *bins = world_empty_along(w, WF_I32, WF_SHAPE(37, 10), WF_AXES(1));
+    wf_array_fill(bins, 5);
+    for (int turn = 0; turn < 2; ++turn) {
+        wf_graph *g = wf_begin(w->ctx, .shape = shape);
+        wf_val k, v = wf_in(g, a), y = wf_index(g, 0), x = wf_index(g, 1);
+        wf_accumulate(g, WF_JOIN_ADD, same, v, y, x);
+        wf_accumulate(g, WF_JOIN_MAX, most, v, y);
+        wf_accumulate(g, WF_JOIN_ADD, bins, 1, y, wf_clamp(wf_cast(v, WF_I64), 0, 9));
+        wf_accumulate(g, WF_JOIN_MIN, bits, wf_cast(wf_mul(v, 9), WF_I32), wf_add(y, 2), wf_add(x, 1));
+        world_run(w, g);
+        g = wf_begin(w->ctx, .shape = shape);
+        v = wf_in(g, a), y = wf_index(g, 0), x = wf_index(g, 1);
+        WF_FOR (g, k, 0, 3, 1) {
+            wf_accumulate(g, WF_JOIN_ADD, beside, wf_mul(v, wf_cast(wf_add(k, 1), WF_F32)), wf_add(y, 2), wf_add(x, 1));
+            WF_END(g);
+        }
+        world_run(w, g);
+    }
+    wf_release(a);
+    world_result(w, same);
+    world_result(w, beside);
+    world_result(w, bits);
+    world_result(w, most);
+    world_result(w, bins);
+}
+
+static const distributed_case cases[] = { { "joins", joins },           { "axes", axes },
+                                          { "conditions", conditions }, { "no conflicts", no_conflicts },
+                                          { "small", small },           { "own", own } };
+enum { CASES = sizeof cases / sizeof *cases };
+
+static void ranks_and_grids(void **state)
+{
+    (void)state;
+    distributed_check_cuts(cases, CASES);
+}
+
+static void compiled_code(void **state)
+{
+    (void)state;
+    distributed_check(cases, CASES, 4, 1, 3, WF_CPU, WF__FENCE_BEHIND);
+    distributed_check(cases, CASES, 3, 2, 1, WF_CPU, WF__FENCE_BEHIND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(ranks_and_grids), cmocka_unit_test(compiled_code) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
