@@ -161,7 +161,9 @@ static void small(distributed_world *w)
              *wide = numbered(w, WF_F64, WF_SHAPE(6, 33)), *half = numbered(w, WF_F16, WF_SHAPE(12)),
              *product = numbered(w, WF_F32, WF_SHAPE(9)), *pairs = numbered(w, WF_C64, WF_SHAPE(11)),
              *counts = numbered(w, WF_I16, WF_SHAPE(30)), *seen = numbered(w, WF_BOOL, WF_SHAPE(10)),
-             *whole = wf_full(w->ctx, WF_I32, WF_SHAPE(10), 3);
+             *whole = wf_full(w->ctx, WF_I32, WF_SHAPE(10), 3), *total = world_single(w, WF_F32, 2),
+             *lines = world_empty(w, WF_F32, WF_SHAPE(57, 1)), *most = numbered(w, WF_F32, WF_SHAPE(40)),
+             *out = world_empty(w, WF_F32, shape);
     for (int turn = 0; turn < 2; ++turn) {
         wf_graph *g = wf_begin(w->ctx, .shape = shape);
         wf_val k, v = wf_in(g, a), y = wf_index(g, 0), x = wf_index(g, 1);
@@ -180,7 +182,17 @@ static void small(distributed_world *w)
         g = wf_begin(w->ctx, .shape = shape);
         v = wf_in(g, a), x = wf_index(g, 1);
         wf_accumulate(g, WF_JOIN_MUL, product, wf_add(wf_mul(v, 1e-4), 1), wf_mod(x, 9));
+        wf_accumulate(g, WF_JOIN_ADD, counts, 3, wf_mod(x, 30)); /* one of which the order of sums depends */
+        wf_out(g, out, wf_mul(v, 2));
         wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, pairs, wf_complex(v, wf_mul(v, 3)), wf_mod(x, 11));
+        world_run(w, g);
+        g = wf_begin(w->ctx, .shape = shape, .reduce = turn ? WF_AXES(1) : WF_ALL_AXES); /* and reductions */
+        wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
+        v = wf_in(g, a), x = wf_index(g, 1);
+        wf_inc(sum, v);
+        wf_accumulate(g, WF_JOIN_MAX, most, wf_mul(v, v), wf_mod(x, 40));
+        wf_section(g, WF_SECTION_POST);
+        wf_out(g, turn ? lines : total, sum);
         world_run(w, g);
         g = wf_begin(w->ctx); /* an array graph: the sums are used after it */
         wf_accumulate(g, WF_JOIN_MAX, counts, 5, wf_clamp(wf_cast(wf_in(g, a), WF_I64), 0, 29));
@@ -196,6 +208,10 @@ static void small(distributed_world *w)
     world_result(w, counts);
     world_result(w, seen);
     world_result(w, whole);
+    world_result(w, total);
+    world_result(w, lines);
+    world_result(w, most);
+    world_result(w, out);
 }
 
 /* ---- elements of the rank ---- */

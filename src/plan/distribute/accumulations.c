@@ -159,6 +159,40 @@ static way choose(const accumulations *a, wf__ref r, const char **why)
     return exact && !turns ? SENT : NONE;
 }
 
+/* True for sums and products of floats where points meet: their order follows from all arrays of the stage that have private
+ * copies. */
+static bool is_ordered(const accumulations *a, wf__ref r)
+{
+    const wf__node *n = &a->stage->recorded.node[r];
+    return (a->divided[r] || wf__is_tally(a->p, &a->stage->recorded, n)) && !has_any_order(a->p, a->stage, n) &&
+           !is_apart(a->p, a->stage, n);
+}
+
+/* Where there are such sums, all arrays that have copies on one process become WHOLE, so that the order is that of one process. */
+static bool keep_order(accumulations *a)
+{
+    static const char with_sums[] =
+        "is accumulated into, in one stage with sums or products of floats, whose order depends on it, and is too large for "
+        "a copy that each rank has: make it two launches";
+    const wf__ir *ir = &a->stage->recorded;
+    bool ordered = false;
+    for (wf__ref r = 1; r < ir->n && !ordered; ++r)
+        ordered = is_ordered(a, r);
+    for (wf__ref r = 1; r < ir->n && ordered; ++r) {
+        const wf__node *n = &ir->node[r];
+        if ((a->way[r] == OWN || a->way[r] == SENT) && !is_apart(a->p, a->stage, n))
+            a->way[r] = bytes_of(a->p, a->stage, n) <= WF__REPRODUCED_BYTES ? WHOLE : NONE;
+        if (a->divided[r] && !a->way[r])
+            return wf__fail_store(a->p, a->stage, r, with_sums);
+        for (wf__ref q = 1; q < r && a->divided[r]; ++q)
+            if (a->divided[q] && ir->slot[ir->node[q].a].object == ir->slot[n->a].object && !share_array(ir, q, r))
+                return wf__fail_store(a->p, a->stage, r,
+                                      "is joined in two ways, in one stage with sums or products of floats, whose order "
+                                      "depends on it: make it two launches");
+    }
+    return true;
+}
+
 /* ---- the stage ---- */
 /* Makes the temporary arrays of node r. Accumulations by one join share an array that each rank has whole. */
 static bool add_temps(accumulations *a, wf__ref r)
@@ -424,6 +458,8 @@ static bool choose_all(accumulations *a, bool *any)
         if (a->way[r] == NONE)
             return wf__fail_store(a->p, a->stage, r, why);
     }
+    if (!keep_order(a))
+        return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         *any = *any || a->way[r] > OWN;
         if (a->way[r] == OWN) { /* the memory of a block has no private copies */

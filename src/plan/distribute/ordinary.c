@@ -164,4 +164,11 @@ static bool part(wf__planning *p, uint32_t s, picks *pick)
 
 bool wf__pass_ordinary_arrays(wf__planning *p, uint32_t s) { return part(p, s, is_ordinary); }
 
-bool wf__part_tallies(wf__planning *p, uint32_t s) { return part(p, s, is_tally); }
+bool wf__part_tallies(wf__planning *p, uint32_t s)
+{
+    const wf__ir *ir = &p->plan->stage[s].recorded;
+    bool ordered = false; /* with reductions, sums of floats have another order than without them */
+    for (wf__ref r = 1; r < ir->n && ir->red_n; ++r)
+        ordered = ordered || (is_tally(p, ir, r) && !wf__any_order(ir->node[r].dtype, wf__node_join(&ir->node[r])));
+    return ordered || part(p, s, is_tally);
+}
