@@ -5,6 +5,9 @@
  */
 #include "distributed_world.h"
 #include "weft/functions.h"
+#include "weft/project.h"
+#include "weft/text.h"
+#include "weft/xform.h"
 #include "weft_test.h"
 
 /* Arrays of more than 1 MiB get values by messages, smaller ones by an array that each rank has whole. */
@@ -248,9 +251,47 @@ static void own(distributed_world *w)
     world_result(w, bins);
 }
 
+/* ---- functions that accumulate ---- */
+static void functions(distributed_world *w)
+{
+    static const wf_interp linear = { .interpolation = WF_INTERPOLATE_LINEAR };
+    wf_array *volume = numbered(w, WF_F32, WF_SHAPE(13, 14, 15)),
+             *images = world_filled(w, WF_F32, WF_SHAPE(5, 14, 15), 4), *h = numbered(w, WF_I32, WF_SHAPE(LARGE)),
+             *few = numbered(w, WF_I32, WF_SHAPE(50)), *at = targets(w, WF_SHAPE(POINTS), LARGE, 3, true),
+             *grid = numbered(w, WF_F32, WF_SHAPE(21, 22)), *points = world_filled(w, WF_F32, WF_SHAPE(900), 5),
+             *rotations = wf_empty(w->ctx, WF_F32, WF_SHAPE(5, 3, 3));
+    wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(5)); /* by angles of 0.7 i in the plane of axes 0 and 1 */
+    wf_val a = wf_mul(wf_cast(wf_index(g, 0), WF_F32), 0.7), c = wf_cos(a), s = wf_sin(a);
+    for (int k = 0; k < 9; ++k)
+        wf_write(g, rotations,
+                 k == 0 || k == 4 ? c
+                 : k == 1         ? wf_neg(s)
+                 : k == 3         ? s
+                                  : wf_const(g, WF_F32, k == 8),
+                 wf_index(g, 0), k / 3, k % 3);
+    world_run(w, g);
+    wf_back_project(volume, images, rotations, NULL, &linear);
+    g = wf_begin(w->ctx, .shape = WF_SHAPE(900));
+    wf_val v = wf_in(g, points);
+    wf_splat(g, grid, &linear, v, WF_VALS(wf_add(v, 9), wf_mul(v, 2.5)));
+    world_run(w, g);
+    const char text[] = "h[at] += at % 5; if (at % 3 == 0) few[at % 50] += 2";
+    wf_text_create(w->ctx, text, WF_ARGS(WF_ARG("h", h), WF_ARG("at", at), WF_ARG("few", few)), 0, NULL, 0, NULL);
+    world_failed(w);
+    wf_release(points);
+    wf_release(images);
+    wf_release(rotations);
+    wf_release(at);
+    world_result(w, volume);
+    world_result(w, grid);
+    world_result(w, h);
+    world_result(w, few);
+}
+
 static const distributed_case cases[] = { { "joins", joins },           { "axes", axes },
                                           { "conditions", conditions }, { "no conflicts", no_conflicts },
-                                          { "small", small },           { "own", own } };
+                                          { "small", small },           { "own", own },
+                                          { "functions", functions } };
 enum { CASES = sizeof cases / sizeof *cases };
 
 static void ranks_and_grids(void **state)

@@ -94,13 +94,14 @@ static const char *const refused[REFUSED] = {
     "f32 of shape (24, 20)) is accumulated into by ranks, and sums and products of floats need WF_MODE_AUTO",
     "i32 of shape (300000)) is accumulated into, and later operations of the launch read elements that other ranks have",
     "i32 of shape (300000)) is accumulated into, in one stage with sums or products of floats",
-    "f32 of shape (24, 20)) is joined in two ways, in one stage with sums or products of floats",
+    "i32 of shape (24, 20)) is accumulated into twice, in one stage with sums or products of floats",
     "f32 of shape (24, 20)) is accumulated into by ranks, which give sums and products of floats an order of their own",
 };
 enum { REFUSED_DIVIDED = 12 };
 
 /* Records case k of those. */
-static void record_divided(rank *r, wf_graph *g, int k, wf_array *sums, wf_array *counts, wf_array *at, wf_array *out)
+static void record_divided(rank *r, wf_graph *g, int k, wf_array *sums, wf_array *counts, wf_array *at, wf_array *out,
+                           wf_array *pairs)
 {
     wf_val i, v;
     wf_var sum;
@@ -133,7 +134,8 @@ static void record_divided(rank *r, wf_graph *g, int k, wf_array *sums, wf_array
         break;
     case 18:
         wf_accumulate(g, WF_JOIN_ADD, r->b, v, wf_in(g, at), 0);
-        wf_accumulate(g, WF_JOIN_MAX, r->b, v, wf_in(g, at), 1);
+        wf_accumulate(g, WF_JOIN_ADD, pairs, 1, 0, wf_index(g, 0));
+        wf_accumulate(g, WF_JOIN_ADD, pairs, 2, 1, wf_index(g, 0));
         break;
     default:
         sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
@@ -155,16 +157,18 @@ static wf_array *divided(rank *r, wf_dtype dtype, wf_shape shape)
 static void refuse_divided(rank *r, test *t)
 {
     wf_array *sums = divided(r, WF_F32, WF_SHAPE(300000)), *counts = divided(r, WF_I32, WF_SHAPE(300000)),
-             *at = divided(r, WF_I32, WF_SHAPE(20)), *out = divided(r, WF_I32, WF_SHAPE(299999));
+             *at = divided(r, WF_I32, WF_SHAPE(20)), *out = divided(r, WF_I32, WF_SHAPE(299999)),
+             *pairs = divided(r, WF_I32, WF_SHAPE(24, 20));
     wf_graph *g = t->k == 16   ? wf_begin(r->ctx)
                   : t->k == 19 ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20), .reduce = WF_ALL_AXES)
                                : wf_begin(r->ctx, .shape = WF_SHAPE(20));
-    record_divided(r, g, t->k, sums, counts, at, out);
+    record_divided(r, g, t->k, sums, counts, at, out, pairs);
     wf_run(g);
     wf_release(sums);
     wf_release(counts);
     wf_release(at);
     wf_release(out);
+    wf_release(pairs);
 }
 
 static void record_refused(rank *r, test *t)
@@ -237,7 +241,8 @@ static void refusals(void **state)
 {
     (void)state;
     for (int k = 0; k < REFUSED; ++k)
-        expect(k < REFUSED_DIVIDED ? record_refused : refuse_divided, k, k == 5 ? WF_ERR_ARG : WF_ERR_UNSUPPORTED, refused[k]);
+        expect(k < REFUSED_DIVIDED ? record_refused : refuse_divided, k, k == 5 ? WF_ERR_ARG : WF_ERR_UNSUPPORTED,
+               refused[k]);
 }
 
 /* Indices that ranks do not know, along axis 0, which they divide. Blocks of columns, which the message says, help. */

@@ -1,5 +1,5 @@
-/* test_distributed_gathers.c - memory that fails on one rank of a gather from other ranks: where the others wait for it, all
- * ranks get the error. None waits for ever, and the next launch is right.
+/* test_distributed_gathers.c - memory that fails on one rank of a gather from other ranks, or of an accumulation into elements of
+ * other ranks: where the others wait for it, all ranks get the error. None waits for ever, and the next launch is right.
  *
  * ctest: threads no_kernels
  */
@@ -7,7 +7,7 @@
 #include "weft/distributed.h"
 #include "weft_test.h"
 
-enum { N = 60, RANKS = 3 };
+enum { N = 60, RANKS = 3, LARGE = (1 << 17) + 1, APART = 2000 }; /* LARGE elements take more than 1 MiB */
 #ifdef WEFT_DEBUG_CHECKS
 enum { FAILS = 1 };
 #else /* allocations cannot be made to fail */
@@ -15,6 +15,7 @@ enum { FAILS = 0 };
 #endif
 
 typedef struct failing {
+    bool joins; /* an accumulation, not a gather */
     int rank;   /* whose memory fails */
     int launch; /* 0: the first launch of the recording; 1: one that the ranks have agreed on */
     long after; /* allocation of this launch */
@@ -30,6 +31,19 @@ static wf_status gather(wf_context *ctx, wf_array *a, wf_array *back, wf_array *
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
     wf_out(g, out, wf_add(wf_read(g, a, wf_in(g, back)), wf_read(g, a, wf_in(g, half))));
     return wf_run(g);
+}
+
+/* large[APART * back[i]] = max(large[APART * back[i]], i) */
+static wf_status accumulate(wf_context *ctx, wf_array *back, wf_array *large)
+{
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+    wf_accumulate(g, WF_JOIN_MAX, large, wf_index(g, 0), wf_mul(wf_in(g, back), APART));
+    return wf_run(g);
+}
+
+static wf_status launch(const failing *f, wf_context *ctx, wf_array **a)
+{
+    return f->joins ? accumulate(ctx, a[1], a[4]) : gather(ctx, a[0], a[1], a[2], a[3]);
 }
 
 static void fill(wf_context *ctx, wf_array *a, int kind)
@@ -51,23 +65,37 @@ static bool is_right(const wf_array *out)
     return right;
 }
 
+static bool is_joined(const wf_array *large)
+{
+    static _Thread_local int64_t got[LARGE];
+    wf_array *all = wf_array_collect(large);
+    bool right = all && wf_download(all, got, sizeof got) == WF_OK;
+    for (int i = 0; i < LARGE && right; ++i)
+        right = got[i] == (i % APART || i >= N * APART ? -1 : N - 1 - i / APART);
+    wf_release(all);
+    return right;
+}
+
 static wf_status on_rank(wf_ranks *ranks, void *user)
 {
     failing *f = user;
     const int me = wf_ranks_rank(ranks);
     wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
-    wf_dist dist;
-    wf_array *a[4];
+    wf_dist dist, of_large;
+    wf_array *a[5];
     wf_dist_make(&WF_SHAPE(N), RANKS, NULL, &dist);
-    for (int k = 0; k < 4; ++k)
-        a[k] = wf_empty_distributed(ctx, WF_I32, ranks, &dist);
+    wf_dist_make(&WF_SHAPE(LARGE), RANKS, NULL, &of_large);
+    for (int k = 0; k < 5; ++k)
+        a[k] = wf_empty_distributed(ctx, k < 4 ? WF_I32 : WF_I64, ranks, k < 4 ? &dist : &of_large);
+    if (f->joins)
+        wf_array_fill(a[4], -1);
     for (int k = 0; k < 3; ++k)
         fill(ctx, a[k], k);
     for (int k = 0; k < f->launch; ++k)
-        gather(ctx, a[0], a[1], a[2], a[3]);
+        launch(f, ctx, a);
     if (me == f->rank)
         wf__alloc_fail_after(f->after);
-    f->status[me] = gather(ctx, a[0], a[1], a[2], a[3]);
+    f->status[me] = launch(f, ctx, a);
     if (me == f->rank) {
         f->happened = true;
         for (int i = 0; i < 100000 && f->happened; ++i)
@@ -76,11 +104,11 @@ static wf_status on_rank(wf_ranks *ranks, void *user)
     }
     snprintf(f->text[me], sizeof f->text[me], "%.290s", wf_last_message(ctx));
     wf_clear_error(ctx);
-    f->next[me] = gather(ctx, a[0], a[1], a[2], a[3]);
-    const bool right = f->next[me] == WF_OK && is_right(a[3]);
+    f->next[me] = launch(f, ctx, a);
+    const bool right = f->next[me] == WF_OK && (f->joins ? is_joined(a[4]) : is_right(a[3]));
     if (me == 0)
         f->right = right;
-    for (int k = 0; k < 4; ++k)
+    for (int k = 0; k < 5; ++k)
         wf_release(a[k]);
     wf_context_free(ctx);
     return WF_OK;
@@ -95,13 +123,12 @@ static bool has_ended(const failing *f)
     return ended;
 }
 
-static void memory_fails(void **state)
+static void fail_each(bool joins)
 {
-    (void)state;
     int told = 0;
     for (int k = 0; k < 2 * RANKS; ++k) {
         const int me = k / 2;
-        failing f = { .rank = me, .launch = k % 2, .happened = true };
+        failing f = { .joins = joins, .rank = me, .launch = k % 2, .happened = true };
         for (; f.happened && (FAILS || !f.after); f.after += TEST_EVERY) {
             wf_ranks_threads_options o = { .size = sizeof o, .seed = 1 + (uint64_t)f.after };
             wf_ranks_threads(RANKS, on_rank, &f, &o, NULL);
@@ -121,8 +148,20 @@ static void memory_fails(void **state)
     assert_true(told >= FAILS * RANKS * 10 / TEST_EVERY);
 }
 
+static void gathers(void **state)
+{
+    (void)state;
+    fail_each(false);
+}
+
+static void accumulations(void **state)
+{
+    (void)state;
+    fail_each(true);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(memory_fails) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(gathers), cmocka_unit_test(accumulations) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,8 +61,8 @@ static bool is_alone(const wf__planning *p, const wf__stage *stage, const wf__no
     return changes == 1;
 }
 
-/* True if each element is joined with the value of one point at most. */
-static bool is_apart(const wf__planning *p, const wf__stage *stage, const wf__node *n)
+/* True if no two points join values with one element by node n. */
+static bool is_distinct(const wf__planning *p, const wf__stage *stage, const wf__node *n)
 {
     const int rank = p->all[stage->recorded.slot[n->a].object].rank;
     const wf__places places = wf__places_of_store(p, stage, n);
@@ -72,7 +72,13 @@ static bool is_apart(const wf__planning *p, const wf__stage *stage, const wf__no
             seen[places.axis[k]] = true;
     for (int d = 0; d < stage->space.rank; ++d)
         all = all && (seen[d] || stage->space.dim[d] < 2);
-    return (all || wf__node_mode(n) == WF__MODE_NO_CONFLICT) && is_alone(p, stage, n);
+    return all || wf__node_mode(n) == WF__MODE_NO_CONFLICT;
+}
+
+/* True if each element is joined with the value of one point at most. */
+static bool is_apart(const wf__planning *p, const wf__stage *stage, const wf__node *n)
+{
+    return is_distinct(p, stage, n) && is_alone(p, stage, n);
 }
 
 static bool has_any_order(const wf__planning *p, const wf__stage *stage, const wf__node *n)
@@ -93,11 +99,14 @@ bool wf__joins_own(const wf__planning *p, const wf__stage *stage, const wf__node
     return has_any_order(p, stage, n) || is_apart(p, stage, n);
 }
 
-/* True for accumulations into one array by one join, which share a temporary array. */
+/* True for accumulations that share a temporary array: those into one array by one join, where its order does not matter, or
+ * which have a private copy together on one process. Others are joined with the array one after the other, as their copies are
+ * there. */
 static bool share_array(const wf__ir *ir, wf__ref a, wf__ref b)
 {
     const wf__node *n = &ir->node[a], *m = &ir->node[b];
-    return ir->slot[n->a].object == ir->slot[m->a].object && wf__node_join(n) == wf__node_join(m);
+    return ir->slot[n->a].object == ir->slot[m->a].object && wf__node_join(n) == wf__node_join(m) &&
+           (wf__any_order(n->dtype, wf__node_join(n)) || wf__are_parts(ir, n, m));
 }
 
 static double bytes_of(const wf__planning *p, const wf__stage *stage, const wf__node *n)
@@ -175,20 +184,22 @@ static bool keep_order(accumulations *a)
         "is accumulated into, in one stage with sums or products of floats, whose order depends on it, and is too large for "
         "a copy that each rank has: make it two launches";
     const wf__ir *ir = &a->stage->recorded;
-    bool ordered = false;
-    for (wf__ref r = 1; r < ir->n && !ordered; ++r)
-        ordered = is_ordered(a, r);
+    bool ordered = false, meet = false; /* meet: points meet within one of them */
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        ordered = ordered || is_ordered(a, r);
+        meet = meet || (is_ordered(a, r) && !is_distinct(a->p, a->stage, &ir->node[r]));
+    }
     for (wf__ref r = 1; r < ir->n && ordered; ++r) {
         const wf__node *n = &ir->node[r];
         if ((a->way[r] == OWN || a->way[r] == SENT) && !is_apart(a->p, a->stage, n))
             a->way[r] = bytes_of(a->p, a->stage, n) <= WF__REPRODUCED_BYTES ? WHOLE : NONE;
         if (a->divided[r] && !a->way[r])
             return wf__fail_store(a->p, a->stage, r, with_sums);
-        for (wf__ref q = 1; q < r && a->divided[r]; ++q)
-            if (a->divided[q] && ir->slot[ir->node[q].a].object == ir->slot[n->a].object && !share_array(ir, q, r))
-                return wf__fail_store(a->p, a->stage, r,
-                                      "is joined in two ways, in one stage with sums or products of floats, whose order "
-                                      "depends on it: make it two launches");
+        if (a->divided[r] && meet && is_distinct(a->p, a->stage, n) && !is_alone(a->p, a->stage, n))
+            return wf__fail_store(
+                a->p, a->stage, r,
+                "is accumulated into twice, in one stage with sums or products of floats, whose order "
+                "depends on it: make it two launches");
     }
     return true;
 }

@@ -98,20 +98,18 @@ static inline void walk_row(const row *r, bool writes, size_t at_size, size_t si
     const int own = r->s->others->rank;
     const bool sends = r->s->sends, one_axis = a->axes == 1 && a->axis->begin;
     char *out = r->s->mine.at;
-    int64_t lo = 0, hi = 0; /* of the block of the last owner, where there is one axis */
-    int owner = 0;
     for (int64_t i = 0; i < r->n; ++i) {
         const int64_t at = position(r->at + i * r->at_step, at_size);
         int64_t number;
+        int owner;
         if ((uint64_t)at >= elements)
             continue;
-        if (one_axis && at >= lo && at < hi) {
-            number = at - lo;
-        } else {
+        if (one_axis) {
+            const int64_t place = wf__asked_place(a->axis, at);
+            owner = (int)place * a->axis->weight;
+            number = at - a->axis->begin[place];
+        } else
             owner = wf__asked_owner(a, at, &number);
-            lo = at - number;
-            hi = one_axis ? lo + wf__asked_block(a, owner) : lo;
-        }
         if (!sends && owner != own)
             continue;
         int64_t *cursor = &r->cursor[owner * l->slices + (number >> l->shift)];
