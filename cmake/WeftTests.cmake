@@ -252,7 +252,7 @@ if(WEFT_TESTS)
         target_sources(test_ranks_model PRIVATE ${source}/bench/mpi/counted.c ${source}/bench/mpi/model_counts.c
                                                 ${source}/bench/mpi/model_launches.c)
     endif()
-    foreach(name IN ITEMS test_ranks_neighbours test_ranks_gathers)
+    foreach(name IN ITEMS test_ranks_neighbours test_ranks_gathers test_ranks_accumulations)
         if(TARGET ${name})
             target_sources(${name} PRIVATE ${source}/bench/mpi/counted.c)
         endif()
