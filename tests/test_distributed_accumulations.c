@@ -307,8 +307,107 @@ static void compiled_code(void **state)
     distributed_check(cases, CASES, 3, 2, 1, WF_CPU, WF__FENCE_BEHIND);
 }
 
+/* ---- what is refused ---- */
+enum { ATOMIC, TOO_LARGE, LOOP, MODE, LATER, WITH_SUMS, TWICE, REDUCES, REFUSED };
+static const char *const refused[REFUSED] = {
+    "f32 of shape (300000)) is updated by atomic operations in a stage of distributed arrays",
+    "f32 of shape (300000)) is accumulated into by ranks, and is too large for the copies",
+    "i32 of shape (300000)) is accumulated into in a loop, at indices that ranks do not know",
+    "f32 of shape (24, 20)) is accumulated into by ranks, and sums and products of floats need WF_MODE_AUTO",
+    "i32 of shape (300000)) is accumulated into, and later operations of the launch read elements that other ranks have",
+    "i32 of shape (300000)) is accumulated into, in one stage with sums or products of floats",
+    "i32 of shape (24, 20)) is accumulated into twice, in one stage with sums or products of floats",
+    "f32 of shape (24, 20)) is accumulated into by ranks, which give sums and products of floats an order of their own",
+};
+
+enum { SUMS, COUNTS, AT, OUT, PAIRS, IMAGE };
+
+static wf_graph *record_refused(wf_context *ctx, int k, wf_array *const *a)
+{
+    wf_graph *g = k == LATER     ? wf_begin(ctx)
+                  : k == REDUCES ? wf_begin(ctx, .shape = WF_SHAPE(24, 20), .reduce = WF_ALL_AXES)
+                                 : wf_begin(ctx, .shape = WF_SHAPE(20));
+    wf_val i, v = k == LATER ? wf_in(g, a[AT]) : k == REDUCES ? wf_in(g, a[IMAGE]) : wf_cast(wf_index(g, 0), WF_F32);
+    wf_var sum;
+    switch (k) {
+    case ATOMIC:
+        wf_atomic(g, WF_JOIN_MAX, a[SUMS], v, wf_in(g, a[AT]));
+        break;
+    case TOO_LARGE:
+        wf_accumulate(g, WF_JOIN_ADD, a[SUMS], v, wf_in(g, a[AT]));
+        break;
+    case LOOP:
+        WF_FOR (g, i, 0, 3, 1) {
+            wf_accumulate(g, WF_JOIN_ADD, a[COUNTS], 1, wf_add(wf_in(g, a[AT]), i));
+        }
+        WF_END(g);
+        break;
+    case MODE:
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_DIRECT, a[IMAGE], v, wf_in(g, a[AT]), 0);
+        break;
+    case LATER:
+        wf_accumulate(g, WF_JOIN_ADD, a[COUNTS], 1, v);
+        v = wf_slice(wf_in(g, a[COUNTS]), 0, 1, LARGE, 1);
+        wf_out(g, a[OUT], wf_scan(WF_JOIN_MAX, wf_add(v, 1), 0, false, false));
+        break;
+    case WITH_SUMS:
+        wf_accumulate(g, WF_JOIN_ADD, a[COUNTS], 1, wf_in(g, a[AT]));
+        wf_accumulate(g, WF_JOIN_ADD, a[IMAGE], v, wf_in(g, a[AT]), 0);
+        break;
+    case TWICE:
+        wf_accumulate(g, WF_JOIN_ADD, a[IMAGE], v, wf_in(g, a[AT]), 0);
+        wf_accumulate(g, WF_JOIN_ADD, a[PAIRS], 1, 0, wf_index(g, 0));
+        wf_accumulate(g, WF_JOIN_ADD, a[PAIRS], 2, 1, wf_index(g, 0));
+        break;
+    default:
+        sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
+        wf_inc(sum, v);
+        wf_accumulate(g, WF_JOIN_ADD, a[IMAGE], v, 3, wf_mod(wf_index(g, 1), 4));
+    }
+    return g;
+}
+
+static wf_status refuse(wf_ranks *ranks, void *user)
+{
+    static const struct {
+        wf_dtype dtype;
+        wf_shape shape;
+    } kinds[] = { { WF_F32, { .rank = 1, .dim = { LARGE } } },  { WF_I32, { .rank = 1, .dim = { LARGE } } },
+                  { WF_I32, { .rank = 1, .dim = { 20 } } },     { WF_I32, { .rank = 1, .dim = { LARGE - 1 } } },
+                  { WF_I32, { .rank = 2, .dim = { 24, 20 } } }, { WF_F32, { .rank = 2, .dim = { 24, 20 } } } };
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_array *a[6];
+    bool right = true;
+    (void)user;
+    for (int k = 0; k < 6; ++k) {
+        wf_dist dist;
+        wf_dist_make(&kinds[k].shape, wf_ranks_size(ranks), NULL, &dist);
+        a[k] = wf_empty_distributed(ctx, kinds[k].dtype, ranks, &dist);
+        wf_array_fill(a[k], 1);
+    }
+    for (int k = 0; k < REFUSED; ++k) {
+        const bool found =
+            wf_run(record_refused(ctx, k, a)) == WF_ERR_UNSUPPORTED && strstr(wf_last_message(ctx), refused[k]);
+        if (!found)
+            fprintf(stderr, "case %d: %s: %s\n", k, wf_status_name(wf_last_status(ctx)), wf_last_message(ctx));
+        right = right && found;
+        wf_clear_error(ctx);
+    }
+    for (int k = 0; k < 6; ++k)
+        wf_release(a[k]);
+    wf_context_free(ctx);
+    return right ? WF_OK : WF_ERR_CONTRACT;
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    assert_int_equal(wf_ranks_threads(3, refuse, NULL, NULL, NULL), WF_OK);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(ranks_and_grids), cmocka_unit_test(compiled_code) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(ranks_and_grids), cmocka_unit_test(compiled_code),
+                                        cmocka_unit_test(refusals) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

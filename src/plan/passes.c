@@ -64,18 +64,6 @@ static const wf__pass passes[] = {
 
 const char *wf__pass_name(size_t i) { return i < WF__COUNT(passes) ? passes[i].name : NULL; }
 
-bool wf__planning_bind(wf__planning *p)
-{
-    const wf__plan *plan = p->plan;
-    if (!wf__grow(&p->all, &p->all_cap, plan->objects + plan->temp_n + 1, sizeof *p->all))
-        return wf__plan_no_memory(p->plan);
-    if (!p->bound && plan->objects)
-        memcpy(p->all, p->bind, plan->objects * sizeof *p->all);
-    for (; p->bound < plan->temp_n; ++p->bound)
-        wf__temp_bind(&plan->temp[p->bound], p->all + plan->objects + p->bound);
-    return true;
-}
-
 /* The latest body of a stage. */
 static const wf__ir *ir_of(const wf__stage *stage) { return stage->lowered.node ? &stage->lowered : &stage->recorded; }
 

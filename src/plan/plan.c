@@ -1,5 +1,6 @@
 /* plan.c - functions of a plan for all passes: errors, stages, temporaries, joiners. */
 #include "plan/plan.h"
+#include "plan/passes.h"
 #include <stdio.h>
 
 /* ---- errors ---- */
@@ -131,6 +132,18 @@ void wf__temp_bind(const wf__temp *temp, wf__bind *out)
     *out = (wf__bind){ .dtype = temp->dtype, .rank = (uint8_t)temp->shape.rank };
     memcpy(out->dim, temp->shape.dim, sizeof out->dim);
     memcpy(out->stride, temp->stride, sizeof out->stride);
+}
+
+bool wf__planning_bind(wf__planning *p)
+{
+    const wf__plan *plan = p->plan;
+    if (!wf__grow(&p->all, &p->all_cap, plan->objects + plan->temp_n + 1, sizeof *p->all))
+        return wf__plan_no_memory(p->plan);
+    if (!p->bound && plan->objects)
+        memcpy(p->all, p->bind, plan->objects * sizeof *p->all);
+    for (; p->bound < plan->temp_n; ++p->bound)
+        wf__temp_bind(&plan->temp[p->bound], p->all + plan->objects + p->bound);
+    return true;
 }
 
 /* Returns the first function of a joiner whose expansion has a COLD node; 0 = none. */
