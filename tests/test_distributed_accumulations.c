@@ -26,6 +26,12 @@ static wf_array *targets(distributed_world *w, wf_shape shape, int64_t n, uint64
     return at;
 }
 
+static uint64_t random_of(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
 /* An array of which each element has a value of its own. */
 static wf_array *numbered(distributed_world *w, wf_dtype dtype, wf_shape shape)
 {
@@ -288,10 +294,90 @@ static void functions(distributed_world *w)
     world_result(w, few);
 }
 
+/* ---- random recordings ---- */
+/* One of the indices that a point may have along an axis of n elements: its own, shifted, from memory, a constant, or made of its
+ * own. */
+static wf_val random_index(wf_graph *g, wf_shape space, int64_t n, wf_array *at, uint64_t *random)
+{
+    const int axis = (int)(random_of(random) % (uint64_t)space.rank);
+    const int64_t room = n - space.dim[axis];
+    wf_val i = wf_index(g, axis);
+    switch (random_of(random) % 5) {
+    case 0:
+        return room < 0 ? wf_mod(i, (double)n) : i;
+    case 1:
+        return room < 0 ? wf_idiv(i, 1000) : wf_add(i, (double)room);
+    case 2:
+        return wf_cast(wf_const(g, WF_I64, (double)(n / 3)), WF_I64);
+    case 3:
+        return wf_mod(wf_add(wf_mul(i, 7919), 5), (double)n);
+    default:
+        return wf_mod(wf_add(wf_in(g, at), i), (double)n);
+    }
+}
+
+/* Accumulates integers into arrays that are small or large, which may be divided along any axis, in conditions or not. */
+static void random_launch(distributed_world *w, uint64_t seed)
+{
+    static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MIN, WF_JOIN_MAX, WF_JOIN_XOR, WF_JOIN_MUL };
+    static const wf_dtype dtypes[] = { WF_U8, WF_I16, WF_I32, WF_U64 };
+    enum { ARRAYS = 3 };
+    uint64_t random = seed;
+    wf_shape space = { .rank = 1 + (int)(random_of(&random) % 2) };
+    for (int d = 0; d < space.rank; ++d)
+        space.dim[d] = 1 + (int64_t)(random_of(&random) % (space.rank == 1 ? 3000 : 60));
+    wf_array *h[ARRAYS], *at = targets(w, space, LARGE, seed, random_of(&random) % 4 != 0);
+    wf_join join[ARRAYS];
+    for (int k = 0; k < ARRAYS; ++k) {
+        wf_shape shape = { .rank = 1 + (int)(random_of(&random) % 3) };
+        for (int d = 0; d < shape.rank; ++d)
+            shape.dim[d] = 1 + (int64_t)(random_of(&random) % 30);
+        const wf_dtype dtype = dtypes[random_of(&random) % 4];
+        if (random_of(&random) % 2) { /* more than 1 MiB */
+            int64_t *along = &shape.dim[random_of(&random) % (uint64_t)shape.rank], others = 1;
+            *along = 1;
+            for (int d = 0; d < shape.rank; ++d)
+                others *= shape.dim[d];
+            *along = (int64_t)((1 << 20) / wf_dtype_size(dtype)) / others + 1;
+        }
+        h[k] = numbered(w, dtype, shape);
+        join[k] = joins[random_of(&random) % 5];
+    }
+    wf_graph *g = wf_begin(w->ctx, .shape = space);
+    for (int n = 1 + (int)(random_of(&random) % 4); n > 0; --n) {
+        const uint64_t k = random_of(&random) % ARRAYS;
+        const wf_shape shape = wf_array_shape(h[k]);
+        wf_val index[3], v = wf_add(wf_in(g, at), n);
+        for (int d = 0; d < shape.rank; ++d)
+            index[d] = random_index(g, space, shape.dim[d], at, &random);
+        const wf_vals all = { index, (size_t)shape.rank };
+        v = wf_cast(wf_mod(v, 100), wf_array_dtype(h[k]));
+        if (random_of(&random) % 3 == 0) {
+            wf_accumulate_if_n(g, wf_gt(wf_mod(wf_in(g, at), 7), 2), join[k], WF_MODE_AUTO, h[k], v, all);
+        } else if (random_of(&random) % 3 == 0) {
+            WF_IF (g, wf_lt(wf_mod(wf_in(g, at), 5), 3)) {
+                wf_accumulate_n(g, join[k], WF_MODE_AUTO, h[k], v, all);
+            }
+            WF_END(g);
+        } else
+            wf_accumulate_n(g, join[k], WF_MODE_AUTO, h[k], v, all);
+    }
+    world_run(w, g);
+    for (int k = 0; k < ARRAYS; ++k)
+        world_result(w, h[k]);
+    wf_release(at);
+}
+
+static void random_launches(distributed_world *w)
+{
+    for (uint64_t seed = 1; seed <= 12; ++seed)
+        random_launch(w, seed);
+}
+
 static const distributed_case cases[] = { { "joins", joins },           { "axes", axes },
                                           { "conditions", conditions }, { "no conflicts", no_conflicts },
                                           { "small", small },           { "own", own },
-                                          { "functions", functions } };
+                                          { "functions", functions },   { "random", random_launches } };
 enum { CASES = sizeof cases / sizeof *cases };
 
 static void ranks_and_grids(void **state)

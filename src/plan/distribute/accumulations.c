@@ -42,11 +42,12 @@ static bool divides(const wf__planning *p, uint32_t object, uint8_t cut[WF_MAX_R
     return wf__object_cut(p, object, cut, &grid);
 }
 
+/* True for an accumulation into an array of which ranks have parts. One with a single index along the axes that the grid divides
+ * is part of the first rank's block, and empty on others. */
 static bool is_divided(const wf__planning *p, const wf__ir *ir, wf__ref r)
 {
     const wf__node *n = &ir->node[r];
-    uint8_t cut[WF_MAX_RANK];
-    return n->op == WF__ACCUM && wf__is_distributed(p, ir->slot[n->a].object) && divides(p, ir->slot[n->a].object, cut);
+    return n->op == WF__ACCUM && wf__is_distributed(p, ir->slot[n->a].object) && p->rec->group->ranks > 1;
 }
 
 /* True if nothing else in the stage changes memory of the array of node n. */
