@@ -92,10 +92,8 @@ static void find_derivatives(const row *r, double to_x[POINTS], double to_target
 /* ---- operators ---- */
 static wf_array *x, *turns, *target, *upstream;
 
-static wf_graph *record(const row *r)
+static void record_loop(wf_graph *g, const row *r, wf_val i, wf_val start)
 {
-    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS));
-    wf_val start = wf_in(g, x), i = wf_index(g, 0);
     wf_var t = wf_local(g, WF_I64, 0), s = wf_local(g, r->dtype, start);
     WF_WHILE (g, wf_lt(t, wf_mul(wf_in(g, turns), r->factor))) {
         wf_val at = wf_mod(wf_add(i, t), ELEMENTS);
@@ -107,6 +105,12 @@ static wf_graph *record(const row *r)
         wf_inc(t, 1);
     }
     WF_END(g);
+}
+
+static wf_graph *record(const row *r)
+{
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS));
+    record_loop(g, r, wf_index(g, 0), wf_in(g, x));
     return g;
 }
 
@@ -139,6 +143,35 @@ static void check_tangents(const row *r, const double *to_x, const double *to_ta
     }
 }
 
+/* The same loop in an array graph: wf_grad, wf_jvp, and a tape. */
+static void check_graph(const row *r, const double *to_x, const double *to_target)
+{
+    wf_val d[2], along;
+    wf_array *forward[POINTS + ELEMENTS], *const whole = target;
+    target = wf_copy(whole); /* the loop changes it */
+    wf_graph *g = wf_begin(ctx);
+    wf_val start = wf_in(g, x), before = wf_in(g, target);
+    record_loop(g, r, wf_iota(g, WF_SHAPE(POINTS), 0), start);
+    wf_val loss = total(wf_mul(wf_in(g, target), wf_in(g, upstream)));
+    wf_grad(loss, WF_VALS(start, before), d);
+    wf_array *gx = wf_keep(d[0]), *gt = wf_keep(d[1]);
+    for (int k = 0; k < POINTS + ELEMENTS; ++k) {
+        const int e = k - POINTS;
+        wf_val unit = wf_cast(wf_eq(wf_iota(g, WF_SHAPE(e < 0 ? POINTS : ELEMENTS), 0), e < 0 ? k : e), r->dtype);
+        wf_jvp(WF_VALS(loss), WF_VALS(e < 0 ? start : before), WF_VALS(unit), &along);
+        forward[k] = wf_keep(along);
+    }
+    OK(ctx, wf_run(g));
+    expect(r, "x in a graph", gx, to_x);
+    expect(r, "target in a graph", gt, to_target);
+    for (int k = 0; k < POINTS + ELEMENTS; ++k) {
+        expect(r, "tangent in a graph", forward[k], k < POINTS ? &to_x[k] : &to_target[k - POINTS]);
+        wf_release(forward[k]);
+    }
+    RELEASE(gx, gt, target);
+    target = whole;
+}
+
 static void differentiate(const row *r)
 {
     double to_x[POINTS], to_target[ELEMENTS];
@@ -155,6 +188,7 @@ static void differentiate(const row *r)
     expect(r, "x alone", alone, to_x);
     expect(r, "contents", target, r->target); /* the operator has not run */
     check_tangents(r, to_x, to_target);
+    check_graph(r, to_x, to_target);
     wf_tape *tape = wf_tape_begin(ctx, WF_ARRAYS(x, target));
     OK(ctx, wf_run(record(r)));
     wf_graph *g = wf_begin(ctx);

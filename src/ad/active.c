@@ -37,6 +37,13 @@ bool wf__same_call(const wf__ir *ir, wf__ref first, wf__ref second)
            !memcmp(wf__tuple_at(ir, a->b) + 1, wf__tuple_at(ir, b->b) + 1, (n - 1) * sizeof(wf__ref));
 }
 
+wf__ref wf__by_factor(wf__ir *ir, wf__ref value, wf__ref factor)
+{
+    const wf__ref both[] = { value, factor };
+    wf__ref product = wf__op2(ir, WF__OP_mul, value, factor);
+    return product ? wf__derived(ir, product, wf__tuple(ir, both, 2), WF__FACTOR_RULE, 0) : 0;
+}
+
 /* The adjoint of a loop depends on the adjoints that it begins with, and on all that the states depend on. */
 static uint32_t operands_of_loop(const wf__ir *ir, const wf__node *n, wf__ref *operand)
 {
@@ -66,6 +73,10 @@ uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, bool forward, wf__ref oper
     }
     if (wf__is_of_loop(node))
         return operands_of_loop(ir, node, operand);
+    if (wf__is_by_factor(node)) {
+        operand[0] = wf__tuple_at(ir, node->b)[0];
+        return 1;
+    }
     if (node->op == WF__DERIVED) {
         for (; n < wf__tuple_len(ir, node->b); ++n)
             operand[n] = wf__tuple_at(ir, node->b)[n];

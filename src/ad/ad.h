@@ -9,11 +9,14 @@
  *     rules.def rule       the rule of each operation, and how a rule becomes nodes
  *     whole                functions of complex numbers
  *     count                the number of turns of a loop
+ *     factors              what joins of values have to do with each of them
  *     active stores        which nodes lie between the wanted values and the results; which elements loops store and read
  *     copies               copies of nodes that the sweeps walk over
  *     index before         border modes and gathers as indices; reads of contents from before a block
- *     hoist loops          stores of loops as variables; blocks as straight code
- *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
+ *     shapes               sums over broadcast axes
+ *     hoist sums           stores of loops as variables; accumulations of blocks as sums
+ *     loops                blocks as straight code
+ *     parts                sums of contributions and the points that take part
  *     views joins updates  derivatives of views, reductions and scans, accumulations
  *     effects              stores and accumulations in loops that stay loops
  *     custom               derivatives that the program gives
@@ -84,7 +87,13 @@ enum { WF__AD_OPERANDS = 48 }; /* the most that wf__ad_operands gives */
  * function of complex numbers that it is a part of, the inputs of a rule, or what the adjoint of a loop depends on. */
 uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, bool forward, wf__ref operand[WF__AD_OPERANDS]);
 
-/* ---- elements that many values are joined into, by minimum, maximum or product (updates.c) ---- */
+/* ---- elements that many values are joined into, by minimum, maximum or product (factors.c) ---- */
+/* True for an accumulation of floats by such a join. */
+static inline bool wf__is_join_update(const wf__node *n)
+{
+    const unsigned join = n->op == WF__ACCUM && wf__is_float(n->dtype) ? wf__node_join(n) : WF_JOIN_ADD;
+    return join == WF_JOIN_MIN || join == WF_JOIN_MAX || join == WF_JOIN_MUL;
+}
 /* A factor m 2^e other than 0, with m between 0.7 and 1.4 by size; or 0. Of products, m is the product of the others' and e and
  * zero their sums. */
 typedef struct wf__factor {

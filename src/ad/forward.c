@@ -145,6 +145,10 @@ static wf__ref forward_derived(forward *f, wf__ref r)
     wf__ref total = 0;
     if (wf__is_of_loop(&n))
         return f->node[n.a];
+    if (wf__is_by_factor(&n)) {
+        wf__ref tangent = f->node[wf__tuple_at(ir, n.b)[0]];
+        return tangent ? wf__op2(ir, WF__OP_mul, tangent, wf__tuple_at(ir, n.b)[1]) : 0;
+    }
     if (n.c)
         return forward_rule_of_program(f, r);
     for (uint32_t k = 0; k < wf__tuple_len(ir, n.b); ++k) {

@@ -5,13 +5,15 @@
  * copied until the guard folds to false. It does where the number of turns is a constant, with break, continue and other
  * conditions of points inside, and at once for a condition.
  *
- * Other loops are kept, and the sweeps go through them as loops (tape.c, forward.c).
+ * Other loops are kept, and the sweeps go through them as loops (tape.c, forward.c). In array graphs, so are all loops that
+ * accumulate by minimum, maximum or product: what they accumulate becomes a sum over all turns (sums.c).
  */
 #include "ad/loops.h"
 #include "ad/before.h"
 #include "ad/copies.h"
 #include "ad/count.h"
 #include "ad/hoist.h"
+#include "ad/sums.h"
 #include "ir/pass/pass.h"
 #include "ir/thresholds.h"
 
@@ -117,7 +119,7 @@ static bool reads_what_it_writes(const writer *w, wf__ref loop, wf__ref end)
 /* Sets *most to 0 if the block is to be straight code, else to the most turns of a loop that is kept; UINT32_MAX = there
  * may be any number. Straight code may be longer where each turn reads an array that is differentiated: a kept loop
  * accumulates what it contributes to such an array, one turn after the other. A loop that reads what it writes is kept: its
- * variables carry that (hoist.c). */
+ * variables carry that (hoist.c). So is one whose accumulations become sums. */
 static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uint32_t *most)
 {
     wf__turns turns;
@@ -127,7 +129,10 @@ static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uin
     }
     bool is_short =
         turns.known && turns.exact && (turns.nodes <= WF__MOST_DERIVED_CODE || read_in(&w->in, active, loop));
-    is_short = is_short && (w->in.node[loop].aux || !reads_what_it_writes(w, loop, wf__loop_end(&w->in, loop)));
+    const wf__ref end = wf__loop_end(&w->in, loop);
+    is_short =
+        is_short && (w->in.node[loop].aux || !(reads_what_it_writes(w, loop, end) ||
+                                               (w->active && wf__has_join_updates(&w->in, loop, end, w->active))));
     *most = is_short ? 0 : turns.known ? turns.turns : w->in.node[loop].aux ? 1 : UINT32_MAX;
     return true;
 }
@@ -171,13 +176,10 @@ static bool can_copy(writer *w, const wf__activity *active, wf__ref loop, wf__re
     const wf__ir *in = &w->in;
     for (wf__ref r = loop; r <= end; ++r) {
         const wf__node *n = &in->node[r];
-        const bool sum = n->op == WF__ACCUM && wf__node_join(n) == WF_JOIN_ADD;
+        const bool sum = (n->op == WF__ACCUM && wf__node_join(n) == WF_JOIN_ADD) ||
+                         (in->arrays && !w->task->turn && wf__is_join_update(n));
         if (wf__op_is_effect(n->op) && n->op != WF__STORE && !sum && (n->op != WF__ACCUM || is_on_way(in, active, n))) {
-            wf__no_derivative(w->ir, w->task, n,
-                              n->op == WF__ACCUM && w->ir->arrays
-                                  ? " in a block that also computes what is differentiated, but for sums; record an "
-                                    "operator over an index space"
-                                  : " in a block that also computes what is differentiated, but for sums");
+            wf__no_derivative(w->ir, w->task, n, " in a block that also computes what is differentiated, but for sums");
             return false;
         }
     }
@@ -277,16 +279,19 @@ static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b
         for (wf__ref r = 0; r < in.n; ++r)
             map[r] = r;
         if (wf__hoist_stores(&in, flat, flat_end, map, ir, w->before, w->function)) {
-            const wf__ref kept = map[flat], kept_end = wf__loop_end(ir, kept);
+            wf__ref *sums;
+            const wf__ref first = wf__record_sums(ir, loop, flat_end, w->active, w->function, &sums);
+            const wf__ref kept = sums ? sums[map[flat]] : map[flat], kept_end = wf__loop_end(ir, kept);
             for (wf__ref r = kept; r < kept_end && ir->status == WF_OK; ++r)
                 if (ir->node[r].op == WF__STORE && wf__has_adjoint(ir->node[r].dtype))
                     wf__check_store(ir, r, kept, kept_end, w->function);
-            out->block[at] = (wf__region){ loop, end, .first = flat_end, .last = ir->n - 1 };
+            out->block[at] = (wf__region){ loop, end, .first = first, .last = ir->n - 1 };
             b = new_block(w, out);
             if (b)
                 *b = (wf__region){ kept, kept_end, .kept = true, .most = of.most };
             for (wf__ref s = loop + 1; s < wf__loop_body(&w->in, loop) && b; ++s)
-                out->final[s] = w->map[s] = map[w->map[s]];
+                out->final[s] = w->map[s] = sums ? sums[map[w->map[s]]] : map[w->map[s]];
+            wf__free(sums);
         }
     } else
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
@@ -312,6 +317,7 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     uint32_t most;
     wf__free(w->before);
     w->before = NULL;
+    w->active = active;
     if (!can_copy(w, active, loop, end) || !find_length(w, active, loop, &most) ||
         !can_take_before(w, loop, end, !most))
         return false;
@@ -319,7 +325,6 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     if (!b)
         return false;
     *b = (wf__region){ loop, end, .first = ir->n, .kept = most > 0, .most = most < UINT32_MAX ? most : 0 };
-    w->active = active;
     const bool stores = b->kept && !w->task->turn && (w->before || writes_on_way(&w->in, active, loop, end));
     if (b->kept && !stores)
         return true;
@@ -333,6 +338,11 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     else {
         w->replaces = true;
         copy_block(w, loop, end);
+        wf__ref *sums;
+        b->first = wf__record_sums(ir, loop, b->first, active, w->function, &sums);
+        for (wf__ref s = loop + 1; s < wf__loop_body(&w->in, loop) && sums; ++s)
+            w->map[s] = sums[w->map[s]];
+        wf__free(sums);
         b->last = ir->n - 1;
     }
     ir->closed_n = w->in.closed_n;

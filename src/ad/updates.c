@@ -2,12 +2,10 @@
  * the nodes SCATTER that compute with them.
  *
  * Values that are equal to the minimum or maximum share its derivative evenly with the element from before, if that is
- * equal, too. A product has mantissas and exponents apart, so that factors that are tiny do not make it 0; what a factor
- * of 0 leaves is the product of the others.
+ * equal, too. What a factor has is the product of the others (factors.c).
  */
+#include "ad/before.h"
 #include "ad/sweep.h"
-
-static wf__ref number(wf__ir *ir, wf__ref like, double x) { return wf__const_f64(ir, wf__dtype(ir, like), x); }
 
 static wf__ref scattered(wf__ir *ir, const wf__join_update *u, wf_join join, wf__ref value)
 {
@@ -32,11 +30,6 @@ typedef struct factors {
     bool extreme;
 } factors;
 
-wf__ref wf__is_result(wf__ir *ir, wf__ref x, wf__ref result)
-{
-    return wf__op2(ir, WF__OP_or, wf__op2(ir, WF__OP_eq, x, result), wf__op2(ir, WF__OP_ne, x, x));
-}
-
 static factors of_extreme(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old)
 {
     const unsigned t = wf__dtype(ir, value);
@@ -47,25 +40,6 @@ static factors of_extreme(wf__ir *ir, const wf__join_update *u, wf__ref value, w
     f.ties = with_old(ir, WF__OP_add, scattered(ir, u, WF_JOIN_ADD, wf__cast(ir, f.value, t)),
                       old ? wf__cast(ir, f.old, t) : 0);
     return f;
-}
-
-wf__factor wf__factor_of(wf__ir *ir, wf__ref x)
-{
-    wf__ref zero = wf__op2(ir, WF__OP_eq, x, number(ir, x, 0));
-    x = wf__op3(ir, WF__OP_select, zero, number(ir, x, 1), x);
-    wf__ref m = wf__op1(ir, WF__OP_frexp, x), e = wf__op1(ir, WF__OP_frexp_exp, x);
-    wf__ref low = wf__op2(ir, WF__OP_lt, wf__op1(ir, WF__OP_abs, m), number(ir, x, 0.7));
-    m = wf__op2(ir, WF__OP_mul, m, wf__op3(ir, WF__OP_select, low, number(ir, x, 2), number(ir, x, 1)));
-    e = wf__op2(ir, WF__OP_sub, e, wf__cast(ir, low, wf__dtype(ir, x)));
-    return (wf__factor){ m, e, wf__cast(ir, zero, wf__dtype(ir, x)) };
-}
-
-wf__ref wf__product_without(wf__ir *ir, wf__factor all, wf__factor one)
-{
-    wf__ref rest =
-        wf__op2(ir, WF__OP_ldexp, wf__op2(ir, WF__OP_div, all.m, one.m), wf__op2(ir, WF__OP_sub, all.e, one.e));
-    wf__ref zeros = wf__op2(ir, WF__OP_sub, all.zero, one.zero);
-    return wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, zeros, number(ir, zeros, 0)), rest, number(ir, rest, 0));
 }
 
 static factors of_product(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old)
@@ -145,30 +119,13 @@ wf__join_update wf__update_of_scatter(wf__ir *ir, const wf__node *scatter)
     return u;
 }
 
-/* Returns the read of an array's contents from before an effect; 0 = there is none. */
-static wf__ref contents_before(const wf__ir *ir, wf__ref effect)
-{
-    const uint32_t object = wf__object_of(ir, &ir->node[effect]);
-    for (wf__ref r = effect - 1; r; --r) {
-        const wf__node *n = &ir->node[r];
-        if (!wf__op_names_slot(n->op) || wf__object_of(ir, n) != object)
-            continue;
-        if (wf__op_is_store(n->op))
-            return 0;
-        if (wf__is_contents(ir, r))
-            return r;
-    }
-    return 0;
-}
-
 bool wf__update_of_accum(wf__ir *ir, const wf__ad_task *task, wf__ref accum, wf__join_update *u)
 {
     const wf__node n = ir->node[accum];
-    const unsigned join = wf__node_join(&n);
-    const bool known = join == WF_JOIN_MUL || join == WF_JOIN_MIN || join == WF_JOIN_MAX;
-    *u = (wf__join_update){ .join = (wf_join)join, .value = n.c, .tuple = n.b, .when = n.d };
+    const bool known = wf__is_join_update(&n);
+    *u = (wf__join_update){ .join = (wf_join)wf__node_join(&n), .value = n.c, .tuple = n.b, .when = n.d };
     u->shape = ir->slot[n.a].shape;
-    u->old = known ? contents_before(ir, accum) : 0;
+    u->old = known ? wf__contents_before(ir, accum, wf__object_of(ir, &n)) : 0;
     if (!known)
         wf__no_derivative(ir, task, &n, " by this join; wf_stop of the value is a constant");
     else if (!u->old)

@@ -5,7 +5,7 @@
  *   products   each value times the product of the others
  *
  * Runs over the points before that find what the values are compared with, or divided by: the elements afterwards, and for
- * extremes the numbers of equal values; for products mantissas, exponents and the number of zeros (ad/updates.c). All of
+ * extremes the numbers of equal values; for products mantissas, exponents and the number of zeros (ad/factors.c). All of
  * these are arrays of the output's shape, so accumulations may stand in loops with any number of turns.
  */
 #include "ad/ad.h"
@@ -31,16 +31,10 @@ typedef struct updates {
     target *target; /* [outs] */
 } updates;
 
-static bool is_update(const wf__node *n)
-{
-    const unsigned join = n->op == WF__ACCUM ? wf__node_join(n) : WF_JOIN_ADD;
-    return wf__has_adjoint(n->dtype) && (join == WF_JOIN_MIN || join == WF_JOIN_MAX || join == WF_JOIN_MUL);
-}
-
 /* Returns 1 + the number of the output that a node accumulates into; 0 = none. */
 static uint32_t updated(const wf_graph *g, const wf__derive *d, const wf__ir *ir, const wf__node *n)
 {
-    if (!is_update(n))
+    if (!wf__is_join_update(n))
         return 0;
     for (uint32_t k = 0; k < d->outs.n; ++k)
         if (d->outs.at[k] == g->program.object[ir->slot[n->a].object].array)

@@ -1,4 +1,5 @@
 /* access.c - arrays in a recording: their slots, elements, accesses by index, scratch and kept values. */
+#include "ad/stores.h"
 #include "record/record.h"
 #include <stdio.h>
 
@@ -230,7 +231,7 @@ void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
 void wf__note_contents(wf_graph *g, const wf_array *array, unsigned join)
 {
     if (g->program.rec.options.kind == WF__ARRAYS && wf__is_float(array->dtype) && join >= WF_JOIN_MUL &&
-        join <= WF_JOIN_MAX)
+        join <= WF_JOIN_MAX && !wf__loop_around(wf__graph_ir(g), wf__graph_ir(g)->n, 1))
         (void)wf_in(g, array);
 }
 

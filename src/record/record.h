@@ -269,8 +269,8 @@ bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const 
                        uint32_t *tuple);
 /* Notes a store or update of a slot: overlapping memory is read anew from then on. */
 void wf__note_store(wf_graph *g, uint32_t slot);
-/* Reads the contents of an array before an accumulation in an array graph whose derivative needs them. What does not use
- * the read drops it. */
+/* Reads the contents of an array before an accumulation in an array graph, outside of blocks, whose derivative needs them.
+ * What does not use the read drops it. */
 void wf__note_contents(wf_graph *g, const wf_array *array, unsigned join);
 /* Makes a value of an array graph a new lazy array, as wf_keep does. NULL without memory: the context's error names
  * `function`, and the recording has not failed. */
