@@ -589,7 +589,7 @@ static void refused(void **state)
         { reads_what_it_stores, NULL, /* test_adjoint_carried.c */
           "a block reads an array that it or a later operation writes" },
         { by_maximum, NULL, /* test_derivative_loop_joins.c */
-          "wf_accumulate has no derivative in a block that also computes what is differentiated, but for sums" },
+          "say wf_in of the array there" },
     };
     numbers zero = { 0 };
     for (size_t k = 0; k < sizeof of / sizeof *of; ++k) {

@@ -6,8 +6,11 @@ void wf__copy_as_is(const wf__ir *in, wf__ref first, wf__ref end, wf__ref held, 
 {
     for (wf__ref r = first; r < end && out->status == WF_OK; ++r)
         if (in->node[r].op != WF__NOP && r != held) {
+            const wf__ref next = out->n;
             map[r] = wf__copy_node(in, r, map, out);
             wf__copy_whole(in, r, map, out, map[r]);
+            if (wf__op_is_store(in->node[r].op) && !wf__op_has_value(in->node[r].op))
+                map[r] = out->n > next ? out->n - 1 : 0;
         }
 }
 

@@ -57,7 +57,7 @@ void wf__reverse_effect(wf__sweep *s, wf__ref r)
     wf__ir *ir = s->ir;
     const wf__node n = ir->node[r];
     const uint32_t object = wf__object_of(ir, &n), from = s->task->effects ? s->task->effects[object] : 0;
-    wf__ref when = wf__both(ir, n.d, s->on), value;
+    wf__ref when = wf__both(ir, wf__both(ir, n.d, s->on), s->alone ? s->alone[r] : 0), value;
     if (!from || !wf__is_active(s, n.c))
         return;
     if (!ir->arrays)

@@ -107,14 +107,15 @@ static wf__ref forward_view(forward *f, const wf__node *n)
     return wf__view(ir, n->aux, numbers, wf__view_numbers(ir, n, numbers), tangent);
 }
 
-static wf__ref forward_scatter(forward *f, const wf__node *n)
+static wf__ref forward_scatter(forward *f, wf__ref r)
 {
-    if (!f->node[n->a])
+    const wf__node n = f->ir->node[r];
+    if (!f->node[n.a] || !wf__check_scatter(f->ir, r, f->inside, f->task->function))
         return 0;
-    wf__join_update u = wf__update_of_scatter(f->ir, n);
+    wf__join_update u = wf__update_of_scatter(f->ir, &n);
     if (u.join != WF_JOIN_ADD)
-        return wf__forward_update(f->ir, &u, f->node[n->a], 0);
-    return wf__scatter(f->ir, f->node[n->a], n->shape, n->b, n->d);
+        return wf__forward_update(f->ir, &u, f->node[n.a], 0);
+    return wf__scatter(f->ir, f->node[n.a], n.shape, n.b, n.d);
 }
 
 /* ---- derivatives that the program gives ---- */
@@ -308,7 +309,7 @@ static wf__ref forward_node(forward *f, wf__ref r)
     case WF__VIEW:
         return forward_view(f, &n);
     case WF__SCATTER:
-        return forward_scatter(f, &n);
+        return forward_scatter(f, r);
     case WF__DERIVED:
         return forward_derived(f, r);
     case WF__CAST:

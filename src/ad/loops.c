@@ -26,7 +26,8 @@ typedef struct writer {
     const wf__ad_task *task;    /* NULL in wf__straighten */
     const wf__activity *active; /* effects on arrays that are not active are not copied; NULL = all are copied */
     wf__ref *before; /* [objects] values with the contents of arrays from before the block (before.h); NULL = none */
-    bool replaces;   /* reads that are copied take their values from before[] */
+    wf__sums sums;
+    bool replaces; /* reads that are copied take their values from before[] */
 } writer;
 
 static void copy_nodes(writer *w, wf__ref first, wf__ref end);
@@ -280,7 +281,7 @@ static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b
             map[r] = r;
         if (wf__hoist_stores(&in, flat, flat_end, map, ir, w->before, w->function)) {
             wf__ref *sums;
-            const wf__ref first = wf__record_sums(ir, loop, flat_end, w->active, w->function, &sums);
+            const wf__ref first = wf__record_sums(&w->sums, ir, &of, flat_end, &sums);
             const wf__ref kept = sums ? sums[map[flat]] : map[flat], kept_end = wf__loop_end(ir, kept);
             for (wf__ref r = kept; r < kept_end && ir->status == WF_OK; ++r)
                 if (ir->node[r].op == WF__STORE && wf__has_adjoint(ir->node[r].dtype))
@@ -339,7 +340,7 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
         w->replaces = true;
         copy_block(w, loop, end);
         wf__ref *sums;
-        b->first = wf__record_sums(ir, loop, b->first, active, w->function, &sums);
+        b->first = wf__record_sums(&w->sums, ir, b, b->first, &sums);
         for (wf__ref s = loop + 1; s < wf__loop_body(&w->in, loop) && sums; ++s)
             w->map[s] = sums[w->map[s]];
         wf__free(sums);
@@ -404,8 +405,8 @@ static void add_blocks(writer *w, const wf__activity *active, wf__ref first, wf_
  * short ones: turn after turn, until the guard is false for all points. */
 static bool find_blocks(wf__ir *ir, const wf__ad_task *task, wf__ref first, wf__loops *out)
 {
-    writer w = { .ir = ir, .function = task->function, .task = task };
     wf__activity active = { 0 };
+    writer w = { .ir = ir, .function = task->function, .task = task, .sums = { &active, task->function, NULL, 0, 0 } };
     if (!ir->loops || ir->status != WF_OK)
         return ir->status == WF_OK;
     if (wf__find_active(ir, task, NULL, &active) && begin(&w, out)) {
@@ -419,6 +420,7 @@ static bool find_blocks(wf__ir *ir, const wf__ad_task *task, wf__ref first, wf__
     wf__ir_free_copy(&w.in);
     wf__free(w.map);
     wf__free(w.before);
+    wf__free(w.sums.known);
     return ir->status == WF_OK;
 }
 

@@ -189,6 +189,8 @@ static void reverse_scatter(wf__sweep *s, wf__ref r, wf__adjoint a)
 {
     const wf__node n = s->ir->node[r];
     wf__ir *ir = s->ir;
+    if (!wf__check_scatter(ir, r, s->pointwise, s->task->function))
+        return;
     wf__ref g = wf__broadcast_to(ir, wf__masked(ir, a), n.shape), to_old;
     wf__join_update u = wf__update_of_scatter(ir, &n);
     /* in a loop that is kept, points that take no part have any index */

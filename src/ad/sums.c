@@ -12,6 +12,7 @@
 #include "ad/sums.h"
 #include "ad/before.h"
 #include "ad/copies.h"
+#include "ad/stores.h"
 #include "ad/sweep.h"
 
 typedef enum phase { FIND, COUNT, DERIVE } phase;
@@ -25,11 +26,11 @@ typedef struct target {           /* an array into which the block accumulates b
 } target;
 
 typedef struct sums {
+    wf__sums *of;
     wf__ir *ir;
     wf__ir in; /* the recording as it was: nodes and lists that do not move */
-    wf__ref block, first, *map;
-    const wf__activity *active;
-    const char *function;
+    const wf__region *block;
+    wf__ref first, *map;
     target *target;
     uint32_t targets, cap;
 } sums;
@@ -51,7 +52,7 @@ bool wf__has_join_updates(const wf__ir *ir, wf__ref first, wf__ref end, const wf
 static target *target_of(const sums *p, wf__ref r)
 {
     const wf__node *n = &p->in.node[r];
-    for (uint32_t k = 0; k < p->targets && is_on_way(&p->in, p->active, n); ++k)
+    for (uint32_t k = 0; k < p->targets && is_on_way(&p->in, p->of->active, n); ++k)
         if (p->target[k].object == wf__object_of(&p->in, n))
             return &p->target[k];
     return NULL;
@@ -76,10 +77,21 @@ static bool is_alone(sums *p, wf__ref r)
             p->ir, n, WF_ERR_UNSUPPORTED,
             "%s: a block that accumulates by minimum, maximum or product, and uses the array in another way, "
             "too, has no derivative",
-            p->function);
+            p->of->function);
         return false;
     }
     return true;
+}
+
+/* Returns the elements that an array has before the block; 0 = there is no value that has them. */
+static wf__ref elements_before(const sums *p, uint32_t object)
+{
+    const wf__sums *s = p->of;
+    const wf__ref contents = wf__contents_before(&p->in, p->block->loop, object);
+    for (uint32_t k = s->known_n; k-- > 0 && !contents;)
+        if (s->known[k].object == object)
+            return wf__writes(&p->in, s->known[k].end + 1, p->block->loop, object) ? 0 : s->known[k].value;
+    return contents;
 }
 
 static bool add_target(sums *p, wf__ref r)
@@ -87,7 +99,7 @@ static bool add_target(sums *p, wf__ref r)
     wf__ir *ir = p->ir;
     const wf__node n = p->in.node[r];
     target t = { .slot = n.a, .object = wf__object_of(&p->in, &n), .join = (wf_join)wf__node_join(&n) };
-    const wf__ref contents = wf__contents_before(&p->in, p->block, t.object);
+    const wf__ref contents = elements_before(p, t.object);
     const wf_shape elements = elements_of(ir, &t);
     if (!is_alone(p, r))
         return false;
@@ -95,11 +107,11 @@ static bool add_target(sums *p, wf__ref r)
         wf__ir_fail_at(ir, &n, WF_ERR_UNSUPPORTED,
                        "%s: %s by this join in a block has a derivative if the recording reads the contents before "
                        "the block; say wf_in of the array there",
-                       p->function, wf__function_of(&n));
+                       p->of->function, wf__function_of(&n));
         return false;
     }
     if (!wf__grow(&p->target, &p->cap, p->targets + 1, sizeof *p->target)) {
-        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", p->function);
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", p->of->function);
         return false;
     }
     t.shape = wf__shape_id(ir, &elements);
@@ -237,23 +249,48 @@ static void join_counted(sums *p)
     }
 }
 
-/* Stores the part that the elements from before have. */
+/* Stores the part that the elements from before have: the sweeps find their derivative in the memory of the array. */
 static void store_before(sums *p)
 {
     wf__ir *ir = p->ir;
     for (uint32_t k = 0; k < p->targets && ir->status == WF_OK; ++k) {
         const target *t = &p->target[k];
         const unsigned dtype = wf__dtype(ir, t->before);
-        wf__ref value;
+        const wf_shape shape = ir->shape[ir->slot[t->slot].shape], elements = elements_of(ir, t);
+        ir->slot[t->slot].last_store = 0;
+        wf__ref value = wf__cast(ir, wf__load(ir, t->slot, 0, WF_BORDER_NONE, 0), dtype);
+        value = wf__reshaped(ir, value, &elements);
         if (t->join == WF_JOIN_MUL)
-            value = wf__by_factor(ir, t->before, wf__product_without(ir, t->product, t->own));
+            value = wf__by_factor(ir, value, wf__product_without(ir, t->product, t->own));
         else
             value = wf__op3(ir, WF__OP_select, wf__is_result(ir, t->before, t->all),
-                            wf__op2(ir, WF__OP_div, t->before, t->number), wf__const_f64(ir, dtype, 0));
-        const wf_shape shape = ir->shape[ir->slot[t->slot].shape];
+                            wf__op2(ir, WF__OP_div, value, t->number), wf__const_f64(ir, dtype, 0));
         value = ir->status == WF_OK ? wf__cast(ir, wf__reshaped(ir, value, &shape), ir->slot[t->slot].dtype) : 0;
         if (value)
             wf__store(ir, t->slot, 0, value, 0);
+    }
+}
+
+/* Notes the elements after the block for the next one. */
+static void add_known(sums *p)
+{
+    wf__ir *ir = p->ir;
+    wf__sums *s = p->of;
+    for (uint32_t k = 0; k < p->targets && ir->status == WF_OK; ++k) {
+        const target *t = &p->target[k];
+        wf__ref value = t->all;
+        if (!wf__grow(&s->known, &s->known_cap, s->known_n + 1, sizeof *s->known)) {
+            wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->function);
+            return;
+        }
+        if (t->join == WF_JOIN_MUL) {
+            wf__ref zero = wf__const_f64(ir, wf__dtype(ir, t->before), 0);
+            value = wf__op2(ir, WF__OP_ldexp, t->product.m, t->product.e);
+            value = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, t->product.zero, zero), value, zero);
+        }
+        s->known[s->known_n].object = t->object;
+        s->known[s->known_n].end = p->block->end;
+        s->known[s->known_n++].value = value;
     }
 }
 
@@ -265,7 +302,7 @@ static wf__ref record(sums *p)
     bool ok = true;
     const wf__numbering numbering = wf__stop_numbering(ir);
     for (wf__ref r = p->first; r < p->in.n && ok; ++r)
-        if (is_on_way(&p->in, p->active, &p->in.node[r]) && !target_of(p, r))
+        if (is_on_way(&p->in, p->of->active, &p->in.node[r]) && !target_of(p, r))
             ok = add_target(p, r);
     if (ok) {
         bool counts = false;
@@ -276,6 +313,7 @@ static wf__ref record(sums *p)
         if (counts)
             copy(p, COUNT);
         join_counted(p);
+        add_known(p);
         first = ir->n;
         store_before(p);
         copy(p, DERIVE);
@@ -284,19 +322,18 @@ static wf__ref record(sums *p)
     return first;
 }
 
-wf__ref wf__record_sums(wf__ir *ir, wf__ref block, wf__ref first, const wf__activity *active, const char *function,
-                        wf__ref **map)
+wf__ref wf__record_sums(wf__sums *s, wf__ir *ir, const wf__region *block, wf__ref first, wf__ref **map)
 {
-    sums p = { .ir = ir, .block = block, .first = first, .active = active, .function = function };
+    sums p = { .of = s, .ir = ir, .block = block, .first = first };
     *map = NULL;
-    if (ir->status != WF_OK || !wf__has_join_updates(ir, first, ir->n, active))
+    if (ir->status != WF_OK || !wf__has_join_updates(ir, first, ir->n, s->active))
         return first;
     p.map = wf__alloc(ir->n * sizeof *p.map);
     if (p.map && wf__ir_copy(ir, &p.in)) {
         first = record(&p);
         wf__ir_free_copy(&p.in);
     } else
-        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", function);
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->function);
     wf__free(p.target);
     if (ir->status == WF_OK)
         *map = p.map;

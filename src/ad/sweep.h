@@ -29,13 +29,15 @@ typedef struct wf__sweep {
     wf__part *part; /* part[0] is not used */
     uint32_t part_n, part_cap;
     /* True while the sweep walks over a turn of a loop that is kept. Contributions to values from before the loop then stay
-     * at the points of the loop, and are summed after it. The next three fields are used only then. */
+     * at the points of the loop, and are summed after it. The next four fields are used only then. */
     bool pointwise;
     wf__sum *element; /* [route.objects] contributions to the point's own element of each array */
     wf__ref on;       /* the points whose turn it is */
     /* [route.objects] array graphs: the derivative of each array's contents as they are after the loop. 0 = the
      * derivative is 0, or the loop changes no element on the way. */
     wf__ref *after;
+    /* [route.n] of effects: the points that have one alone, where several share it; 0 = all. NULL = all, of all effects. */
+    wf__ref *alone;
     /* reverse.c: visits the nodes, the last one first. */
     void (*walk)(struct wf__sweep *s, wf__ref first, wf__ref last);
 } wf__sweep;
@@ -99,6 +101,8 @@ typedef struct wf__join_update { /* an accumulation, or a SCATTER, by WF_JOIN_MU
     uint32_t shape;         /* of the elements */
 } wf__join_update;
 wf__join_update wf__update_of_scatter(wf__ir *ir, const wf__node *scatter);
+/* False, and the ir has failed, if a SCATTER in a turn of a loop that is kept joins what all turns compute. */
+bool wf__check_scatter(wf__ir *ir, wf__ref r, bool inside, const char *function);
 /* False: the ir has failed; another join, or the contents from before are not known. */
 bool wf__update_of_accum(wf__ir *ir, const wf__ad_task *task, wf__ref accum, wf__join_update *u);
 /* Sets what the value and the elements from before get of the elements' derivative g. */

@@ -49,7 +49,8 @@ typedef struct tape { /* of one loop */
     wf__ref *scatter;   /* [scatters] SCATTERs in the loop, whose values all turns make together */
     wf__ref *scattered; /* [scatters] their adjoints after the loop */
     uint32_t scatters;
-    struct { /* next values of the states of the loop that ends next */
+    wf__ref *alone; /* [nodes of the loop] wf__sweep.alone of its effects */
+    struct {        /* next values of the states of the loop that ends next */
         wf__ref state, value;
     } * later;
     uint32_t later_n;
@@ -242,6 +243,20 @@ static wf__sum *outer_sum(const tape *p, wf__sweep *s, uint32_t k)
     return wf__turn_reads(&p->turn, k) ? &s->element[wf__object_of(p->ir, &p->ir->node[r])] : &s->node[r];
 }
 
+/* Hands the points that have an effect alone to the walk over a turn. */
+static bool set_alone(const tape *p, wf__sweep *turn)
+{
+    turn->alone = wf__alloc0((turn->route.n + 1) * sizeof *turn->alone);
+    if (!turn->alone) {
+        wf__ir_fail(p->ir, WF_ERR_MEMORY, "%s: out of memory", p->s->task->function);
+        return false;
+    }
+    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end; ++r)
+        if (p->alone[r - p->turn.loop.loop])
+            turn->alone[p->turn.map[r]] = p->alone[r - p->turn.loop.loop];
+    return true;
+}
+
 /* Walks over the copy of a turn, the nodes from `first` on, at the points whose turn it is. Sets adjoint[] to those of its
  * states before the turn, and sum[] to the contributions to the values that are the same in all turns; 0 = none. */
 static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint, wf__ref *sum)
@@ -250,7 +265,8 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint,
     const wf__ad_task none = wf__turn_task(&p->turn);
     wf__sweep turn = { .ir = ir, .task = &none, .walk = p->s->walk, .pointwise = true, .after = p->s->after };
     turn.on = wf__both(ir, p->s->on, mine);
-    if (wf__turn_route(&p->turn, p->given, p->adjoint, first, &turn.route) && wf__sweep_begin(&turn)) {
+    if (wf__turn_route(&p->turn, p->given, p->adjoint, first, &turn.route) && wf__sweep_begin(&turn) &&
+        set_alone(p, &turn)) {
         for (uint32_t i = 0; i < p->states; ++i)
             if (p->adjoint[i])
                 wf__give(&turn, wf__turn_next(&p->turn, i), (wf__adjoint){ .value = p->adjoint[i] }, 0);
@@ -267,6 +283,7 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint,
         wf__drop_effects(ir, first, turn.route.n);
     }
     wf__sweep_end(&turn);
+    wf__free(turn.alone);
 }
 
 static wf__ref zero_of(const tape *p, unsigned dtype) { return wf__const_f64(p->ir, wf__adjoint_dtype(dtype), 0); }
@@ -329,6 +346,22 @@ static wf__ref at_points(tape *p, uint32_t i, wf__adjoint given)
     return wf__masked(ir, (wf__adjoint){ at_all(p, value, false), first });
 }
 
+/* Finds the points that have an effect alone: an effect with a smaller shape than that of all points takes place once for
+ * the points that share its place. */
+static void find_alone(tape *p)
+{
+    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && p->ir->arrays && p->ir->status == WF_OK; ++r) {
+        const wf__node *n = &p->turn.in.node[r];
+        wf__ref *alone = &p->alone[r - p->turn.loop.loop];
+        if (!wf__op_is_store(n->op) || !p->turn.effects[wf__object_of(p->ir, n)])
+            continue;
+        if (p->s->pointwise)
+            *alone = p->s->alone ? p->s->alone[r] : 0;
+        else if (n->shape != p->shape)
+            *alone = first_of_sharers(p, n->shape);
+    }
+}
+
 /* True if the body uses an outer value at its points. Where it gathers elements of it, SCATTERs have the contributions. */
 static bool is_summed(const tape *p, uint32_t k)
 {
@@ -370,6 +403,7 @@ static void record_second(tape *p, const wf__adjoint *given)
         if (wf__is_active(p->s, p->turn.first + i))
             p->adjoint[i] = p->last[i] = at_points(p, i, given[i]);
     take_scatters(p);
+    find_alone(p);
     for (uint32_t k = 0; k < p->turn.outers; ++k)
         p->sum[k] = is_summed(p, k) ? at_all(p, zero_of(p, wf__dtype(ir, p->turn.outer[k])), false) : 0;
     wf__ref zero = number(ir, 0), some = wf__op2(ir, WF__OP_gt, p->all_turns, zero);
@@ -428,8 +462,9 @@ static bool begin(tape *p, const wf__region *loop)
     for (wf__ref r = loop->loop; r < loop->end; ++r)
         scatters += p->turn.in.node[r].op == WF__SCATTER;
     p->saved = wf__alloc0((7 * ((size_t)n + 1) + outers + 2 * (size_t)scatters) * sizeof *p->saved);
+    p->alone = wf__alloc0((loop->end - loop->loop) * sizeof *p->alone);
     p->later = wf__alloc((3 * (size_t)n + outers + 8) * sizeof *p->later);
-    if (!p->saved || !p->later) {
+    if (!p->saved || !p->alone || !p->later) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", p->s->task->function);
         return false;
     }
@@ -581,5 +616,6 @@ void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *g
         wf__effects_end(s, loop);
     wf__turn_free(&p.turn);
     wf__free(p.saved);
+    wf__free(p.alone);
     wf__free(p.later);
 }
