@@ -116,7 +116,7 @@ static bool spread_up(const wf__ir *ir, const wf__ad_task *task, wf__activity *a
     return any;
 }
 
-/* Marks what the results depend on. Returns true if there are new marks. */
+/* Marks what the results depend on, by operations that have derivatives. Returns true if there are new marks. */
 static bool spread_down(const wf__ir *ir, const wf__ad_task *task, wf__activity *active, const wf__loops *loops,
                         wf__ref first, wf__ref last)
 {
@@ -134,6 +134,8 @@ static bool spread_down(const wf__ir *ir, const wf__ad_task *task, wf__activity 
             continue;
         any = any || !(active->node[r] & WF__COUNTS);
         active->node[r] |= WF__COUNTS;
+        if (!is_smooth(n))
+            continue;
         wf__ref final = wf__final(loops, r);
         any = any || (final && !(active->node[final] & WF__COUNTS));
         active->node[final] |= final ? WF__COUNTS : 0;

@@ -23,7 +23,7 @@ static inline wf__ref wf__final(const wf__loops *loops, wf__ref state)
 
 enum {
     WF__VARIES = 1, /* the value depends on a wanted value, by operations that have derivatives */
-    WF__COUNTS = 2, /* a result depends on the value */
+    WF__COUNTS = 2, /* a result depends on the value, likewise */
     WF__ACTIVE = WF__VARIES | WF__COUNTS
 };
 typedef struct wf__activity {
@@ -50,7 +50,8 @@ static inline bool wf__is_contents(const wf__ir *ir, wf__ref r)
 /* A DERIVED node by this rule is an output of the adjoint of a loop that is kept (second.c): what the loop contributes to
  * the adjoint of an input. Output k < WF__LOOP_STATES belongs to the initial value of state k, the others to a value from
  * before the loop or to the contents of an array, for which a read of them stands. The arguments are the input, state 0, a
- * literal with bit k set if state k has an adjoint after the loop, and these adjoints. */
+ * literal with bit k set if state k has an adjoint after the loop, these adjoints, and SCATTERs in the loop, each
+ * followed by its adjoint. */
 enum { WF__LOOP_RULE = INT32_MAX, WF__LOOP_ARGUMENTS = 3 };
 enum { WF__LOOP_STATES = 32, WF__LOOP_VALUE = WF__LOOP_STATES, WF__LOOP_CONTENTS };
 static inline bool wf__is_of_loop(const wf__node *n) { return n->op == WF__DERIVED && n->c == WF__LOOP_RULE; }

@@ -539,7 +539,6 @@ bool wf__forward_loop(wf__ir *ir, const wf__ad_task *task, wf__ref loop, const w
     scattered of_loops = { 0 };
     const wf__ad_task whole = forward_task(task);
     forward f = { .ir = ir, .task = &whole, .scattered = &of_loops };
-    const wf__ref states = wf__loop_body(ir, loop) - (loop + 1);
     if (begin(&f, loop)) {
         const wf__region *b = wf__region_at(&f.route.loops, wf__loop_end(ir, loop));
         for (uint32_t i = 0; i < task->wrts; ++i) {
@@ -551,8 +550,8 @@ bool wf__forward_loop(wf__ir *ir, const wf__ad_task *task, wf__ref loop, const w
             forward_loop(&f, b, initial);
         else if (b)
             wf__no_second_of_changed(ir, loop, task->function);
-        for (uint32_t i = 0; i < states; ++i)
-            tangent[i] = b && b->kept ? f.node[loop + 1 + i] : 0;
+        for (uint32_t i = 0; i < task->outs; ++i)
+            tangent[i] = b && b->kept ? f.node[task->out[i]] : 0;
     }
     end(&f);
     return ir->status == WF_OK;

@@ -195,7 +195,8 @@ static void reverse_scatter(wf__sweep *s, wf__ref r, wf__adjoint a)
     wf__join_update u = wf__update_of_scatter(ir, &n);
     /* in a loop that is kept, points that take no part have any index */
     wf__ref zero = s->pointwise ? wf__const_f64(ir, wf__dtype(ir, g), 0) : 0;
-    wf__adjoint given = { wf__gather(ir, g, n.b, zero), wf__both(ir, n.d, s->on) };
+    wf__adjoint given = { wf__gather(ir, g, n.b, zero),
+                          wf__both(ir, wf__both(ir, n.d, s->on), s->alone ? s->alone[r] : 0) };
     if (u.join != WF_JOIN_ADD)
         wf__reverse_update(ir, &u, g, &given, &to_old);
     wf__give(s, n.a, given, u.points);

@@ -20,9 +20,11 @@ typedef struct second {
     wf__ir *ir;
     wf__ref loop;
     uint32_t states;
-    wf__ref *adjoint; /* [states] after the loop; 0 = not active */
-    wf__ref *initial; /* [states] directions of the initial values */
-    wf__ref *tangent; /* [states] after the loop */
+    wf__ref *initial;                  /* [states] directions of the initial values */
+    wf__ref out[WF__MAX_OPERANDS];     /* results of the loop that have an adjoint: states, and SCATTERs */
+    wf__ref adjoint[WF__MAX_OPERANDS]; /* theirs */
+    wf__ref tangent[WF__MAX_OPERANDS]; /* theirs, in J u */
+    uint32_t outs;
     wf__ref *input, *direction;
     bool *contents; /* [inputs] the input stands for the contents of its array */
     uint32_t inputs;
@@ -31,11 +33,13 @@ typedef struct second {
 
 void wf__no_second(wf__sweep *s, const wf__node *n)
 {
-    wf__ir_fail_at(s->ir, n, WF_ERR_UNSUPPORTED,
-                   "%s: the derivative of a loop in reverse mode, where it stays a loop, has itself no derivative in "
-                   "reverse mode if the loop stores, has more than %d variables on the way or was differentiated in "
-                   "forward mode since; say wf_jvp",
-                   s->task->function, WF__MAX_OPERANDS - WF__LOOP_ARGUMENTS);
+    wf__ir_fail_at(
+        s->ir, n, WF_ERR_UNSUPPORTED,
+        "%s: the derivative of a loop in reverse mode, where it stays a loop, has itself no derivative in "
+        "reverse mode if the loop is one of points or of an operator and stores, adds to an array of rank 0, has "
+        "more than %d variables on the way (accumulations and stores count twice) or was differentiated in "
+        "forward mode since; say wf_jvp",
+        s->task->function, WF__MAX_OPERANDS - WF__LOOP_ARGUMENTS);
 }
 
 /* Sets the loop and the adjoints after it from the arguments of an output. */
@@ -51,21 +55,26 @@ static bool set_loop(second *p, const wf__node *output)
     }
     p->loop = state->a;
     p->states = wf__loop_body(ir, p->loop) - (p->loop + 1);
-    p->adjoint = wf__alloc0((3 * (size_t)p->states + 1) * sizeof *p->adjoint);
+    p->initial = wf__alloc0((p->states + 1) * sizeof *p->initial);
     p->varies = wf__alloc0(wf__objects_of(ir) + 1);
     p->contents = wf__alloc0(ir->n * sizeof *p->contents);
     p->input = wf__alloc0(2 * (size_t)ir->n * sizeof *p->input);
-    if (!p->adjoint || !p->varies || !p->contents || !p->input) {
+    if (!p->initial || !p->varies || !p->contents || !p->input) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", p->s->task->function);
         return false;
     }
-    p->initial = p->adjoint + p->states;
-    p->tangent = p->initial + p->states;
     p->direction = p->input + ir->n;
     const uint64_t mask = wf__bits(&ir->node[wf__as_literal(ir, argument[2])]);
-    for (uint32_t i = 0, k = WF__LOOP_ARGUMENTS; i < p->states && k < arguments; ++i)
-        if (mask >> i & 1)
-            p->adjoint[i] = argument[k++];
+    uint32_t k = WF__LOOP_ARGUMENTS;
+    for (uint32_t i = 0; i < p->states && k < arguments; ++i)
+        if (mask >> i & 1) {
+            p->out[p->outs] = p->loop + 1 + i;
+            p->adjoint[p->outs++] = argument[k++];
+        }
+    for (; k + 1 < arguments; k += 2) {
+        p->out[p->outs] = argument[k];
+        p->adjoint[p->outs++] = argument[k + 1];
+    }
     return true;
 }
 
@@ -95,24 +104,15 @@ static void take_directions(second *p, wf__ref r, wf__adjoint a)
 static bool record_tangents(second *p)
 {
     wf__ir *ir = p->ir;
-    wf__ref *out = wf__alloc((p->states + 1) * sizeof *out);
     wf__ad_task task = *p->s->task;
-    if (!out) {
-        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", task.function);
-        return false;
-    }
-    task.out = out;
-    task.outs = 0;
-    for (uint32_t i = 0; i < p->states; ++i)
-        if (p->adjoint[i])
-            out[task.outs++] = p->loop + 1 + i;
+    task.out = p->out;
+    task.outs = p->outs;
     task.wrt = p->input;
     task.seed = p->direction;
     task.wrts = p->inputs;
     const wf__numbering numbering = wf__stop_numbering(ir);
     bool ok = wf__forward_loop(ir, &task, p->loop, p->initial, p->contents, p->tangent);
     wf__resume_numbering(ir, numbering);
-    wf__free(out);
     return ok;
 }
 
@@ -147,8 +147,8 @@ static void reverse_tangents(second *p, wf__ref first)
     find_inputs(p, first);
     task.out = p->tangent;
     task.outs = 0;
-    for (uint32_t i = 0; i < p->states; ++i)
-        if (p->adjoint[i] && p->tangent[i]) {
+    for (uint32_t i = 0; i < p->outs; ++i)
+        if (p->tangent[i]) {
             p->tangent[task.outs] = p->tangent[i];
             p->adjoint[task.outs++] = p->adjoint[i];
         }
@@ -185,12 +185,12 @@ void wf__reverse_second(wf__sweep *s, wf__ref r, wf__adjoint a)
         take_directions(&p, r, a);
     const wf__ref first = ir->n;
     if (p.inputs && ir->status == WF_OK && record_tangents(&p)) {
-        for (uint32_t i = 0; i < p.states; ++i)
-            if (p.adjoint[i] && p.tangent[i])
+        for (uint32_t i = 0; i < p.outs; ++i)
+            if (p.tangent[i])
                 wf__give(s, p.adjoint[i], (wf__adjoint){ .value = p.tangent[i] }, wf__shape_of(ir, p.adjoint[i]));
         reverse_tangents(&p, first);
     }
-    wf__free(p.adjoint);
+    wf__free(p.initial);
     wf__free(p.varies);
     wf__free(p.contents);
     wf__free(p.input);

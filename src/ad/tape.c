@@ -346,19 +346,31 @@ static wf__ref at_points(tape *p, uint32_t i, wf__adjoint given)
     return wf__masked(ir, (wf__adjoint){ at_all(p, value, false), first });
 }
 
+/* True for what the turns change, and for SCATTERs, which all of them make together, on the way. */
+static bool is_effect(const tape *p, wf__ref r)
+{
+    const wf__node *n = &p->turn.in.node[r];
+    return n->op == WF__SCATTER ? wf__is_active(p->s, r)
+                                : wf__op_is_store(n->op) && p->turn.effects[wf__object_of(p->ir, n)];
+}
+
+static uint32_t points_of_effect(const tape *p, wf__ref r)
+{
+    const wf__node *n = &p->turn.in.node[r];
+    return !is_effect(p, r) ? 0 : n->op == WF__SCATTER ? wf__update_of_scatter(p->ir, n).points : n->shape;
+}
+
 /* Finds the points that have an effect alone: an effect with a smaller shape than that of all points takes place once for
  * the points that share its place. */
 static void find_alone(tape *p)
 {
     for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && p->ir->arrays && p->ir->status == WF_OK; ++r) {
-        const wf__node *n = &p->turn.in.node[r];
+        const uint32_t shape = points_of_effect(p, r);
         wf__ref *alone = &p->alone[r - p->turn.loop.loop];
-        if (!wf__op_is_store(n->op) || !p->turn.effects[wf__object_of(p->ir, n)])
-            continue;
         if (p->s->pointwise)
             *alone = p->s->alone ? p->s->alone[r] : 0;
-        else if (n->shape != p->shape)
-            *alone = first_of_sharers(p, n->shape);
+        else if (shape != p->shape && is_effect(p, r))
+            *alone = first_of_sharers(p, shape);
     }
 }
 
@@ -485,8 +497,9 @@ static bool begin(tape *p, const wf__region *loop)
     const uint32_t of_states = p->shape;
     for (wf__ref r = loop->loop; r < loop->end && ir->arrays; ++r) {
         const wf__node *effect = &p->turn.in.node[r];
-        if (wf__op_is_store(effect->op) && p->turn.effects[wf__object_of(ir, effect)])
-            p->shape = wf__broadcast_id(ir, effect, p->shape, effect->shape);
+        const uint32_t shape = points_of_effect(p, r);
+        if (shape)
+            p->shape = wf__broadcast_id(ir, effect, p->shape, shape);
     }
     p->open = ir->arrays && ir->status == WF_OK && !wf__shape_known(ir, p->shape);
     if (p->open && p->shape != of_states)
@@ -504,12 +517,47 @@ typedef struct outputs {
     uint32_t arguments;                 /* 0 = the outputs have no such derivative */
 } outputs;
 
+static bool add_pair(outputs *o, uint32_t *n, wf__ref scatter, wf__ref adjoint)
+{
+    const bool fits = *n + 2 <= WF__MAX_OPERANDS;
+    if (fits) {
+        o->argument[(*n)++] = scatter;
+        o->argument[(*n)++] = adjoint;
+    }
+    return fits;
+}
+
+/* True for an effect on an array on the way that a SCATTER can stand for. */
+static bool is_scatter(const tape *p, wf__ref r)
+{
+    const wf__node *n = &p->turn.in.node[r];
+    return wf__op_is_store(n->op) && p->turn.effects[wf__object_of(p->ir, n)] && n->b &&
+           wf__shape_known(p->ir, p->ir->slot[n->a].shape);
+}
+
+/* Puts SCATTERs in place of the effects of the loop, which is a copy whose effects the sweep has seen: outputs name them. */
+static void replace_effects(const tape *p)
+{
+    wf__ir *ir = p->ir;
+    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && ir->status == WF_OK; ++r) {
+        const wf__node n = ir->node[r];
+        if (is_scatter(p, r))
+            ir->node[r] = (wf__node){ .op = WF__SCATTER,
+                                      .dtype = (uint8_t)wf__dtype(ir, n.c),
+                                      .a = n.c,
+                                      .b = n.b,
+                                      .d = n.d,
+                                      .shape = ir->slot[n.a].shape };
+    }
+}
+
 static outputs find_outputs(const tape *p)
 {
     wf__ir *ir = p->ir;
     outputs o = { .argument = { 0, p->turn.first } };
     uint32_t n = WF__LOOP_ARGUMENTS, mask = 0;
     bool able = !p->s->pointwise && !p->s->task->derivative && p->states <= WF__LOOP_STATES;
+    const bool effects = p->s->after != NULL;
     for (uint32_t i = 0; i < p->states && able; ++i) {
         if (!p->last[i])
             continue;
@@ -518,8 +566,16 @@ static outputs find_outputs(const tape *p)
             o.argument[n++] = p->last[i];
         mask |= 1u << i;
     }
-    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && able; ++r)
-        able = !wf__op_is_store(p->turn.in.node[r].op);
+    for (uint32_t k = 0; k < p->scatters && able; ++k)
+        able = add_pair(&o, &n, p->scatter[k], p->scattered[k]);
+    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && able; ++r) {
+        const wf__node *e = &p->turn.in.node[r];
+        const bool store = wf__op_is_store(e->op), counts = store && effects && p->turn.effects[wf__object_of(ir, e)];
+        if (counts && is_scatter(p, r))
+            able = !p->s->after[wf__object_of(ir, e)] || add_pair(&o, &n, r, p->s->after[wf__object_of(ir, e)]);
+        else
+            able = !store;
+    }
     o.argument[2] = wf__const_bits(ir, WF_U32, mask);
     o.arguments = able ? n : 0;
     return o;
@@ -612,8 +668,11 @@ void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *g
         if (ir->status == WF_OK)
             give_outputs(&p);
     }
-    if (outermost)
+    if (outermost) {
         wf__effects_end(s, loop);
+        if (ir->status == WF_OK)
+            replace_effects(&p);
+    }
     wf__turn_free(&p.turn);
     wf__free(p.saved);
     wf__free(p.alone);
