@@ -248,12 +248,14 @@ static void run(body_of *body, const double *of, double *after)
     release(&a);
 }
 
-/* Sets the gradient of the weighted results, their derivative in a direction, and that of the gradient; NULL = none. */
+/* Sets the gradient of the weighted results, their derivative in a direction, and that of the gradient, in forward and in
+ * reverse mode; NULL = none. */
 static void derive(body_of *body, const double *of, const double *weights, const double *direction, double *gradient,
-                   double *along, double *second)
+                   double *along, double *second, double *back_again)
 {
-    arrays a = make(of), w = make(weights), d = make(direction), back = make(of), ahead = make(of), twice = make(of);
-    wf_val before[SETS], after[SETS], seed[SETS], way[SETS], grad[SETS], tangent[SETS], of_grad[SETS];
+    arrays a = make(of), w = make(weights), d = make(direction), back = make(of), ahead = make(of), twice = make(of),
+           again = make(of);
+    wf_val before[SETS], after[SETS], seed[SETS], way[SETS], grad[SETS], tangent[SETS], of_grad[SETS], of_back[SETS];
     wf_graph *g = wf_begin(ctx);
     read_all(g, &a, before);
     read_all(g, &w, seed);
@@ -265,8 +267,12 @@ static void derive(body_of *body, const double *of, const double *weights, const
         wf_jvp_n((wf_vals){ after, SETS }, (wf_vals){ before, SETS }, (wf_vals){ way, SETS }, tangent);
     if (second)
         wf_jvp_n((wf_vals){ grad, SETS }, (wf_vals){ before, SETS }, (wf_vals){ way, SETS }, of_grad);
+    if (back_again)
+        wf_vjp_n((wf_vals){ grad, SETS }, (wf_vals){ way, SETS }, (wf_vals){ before, SETS }, of_back);
     for (int k = 0; k < SETS; ++k) {
         wf_out(g, back.set[k], grad[k]);
+        if (back_again)
+            wf_out(g, again.set[k], of_back[k]);
         if (along)
             wf_out(g, ahead.set[k], tangent[k]);
         if (second)
@@ -278,7 +284,9 @@ static void derive(body_of *body, const double *of, const double *weights, const
         take(&ahead, along);
     if (second)
         take(&twice, second);
-    arrays *const all[] = { &a, &w, &d, &back, &ahead, &twice };
+    if (back_again)
+        take(&again, back_again);
+    arrays *const all[] = { &a, &w, &d, &back, &ahead, &twice, &again };
     for (size_t k = 0; k < sizeof all / sizeof *all; ++k)
         release(all[k]);
 }
@@ -332,13 +340,13 @@ static void check(size_t row)
     const double h = 1e-6;
     body_of *body = rows[row].record;
     const bool all = wf_context_device(ctx) == WF_INTERP, second = rows[row].twice;
-    numbers of, weights, direction, gradient, along, of_gradient, low, high, got;
+    numbers of, weights, direction, gradient, along, of_gradient, of_back, low, high, got;
     for (int k = 0; k < SIZES; ++k) {
         of[k] = 0.4 + 0.13 * ((k * 5 + 2) % 11) - 0.009 * k;
         direction[k] = 0.45 - 0.1 * (k * 3 % 8);
         weights[k] = 0.75 - 0.25 * (k * 7 % 11);
     }
-    derive(body, of, weights, direction, gradient, along, second ? of_gradient : NULL);
+    derive(body, of, weights, direction, gradient, along, NULL, NULL);
     const double reverse = product(gradient, direction), forward = product(along, weights);
     if (!(fabs(reverse - forward) <= 1e-13 * (1 + fabs(forward))))
         fail_msg("%s: %.17g in reverse mode, %.17g in forward mode", rows[row].name, reverse, forward);
@@ -355,12 +363,17 @@ static void check(size_t row)
     }
     if (all)
         compare(row, "differences", gradient, got, 1e-7);
-    if (!second || !all)
+    if (!second)
+        return;
+    derive(body, of, weights, direction, got, NULL, of_gradient, NULL);
+    derive(body, of, weights, direction, got, NULL, NULL, of_back);
+    compare(row, "second derivative in reverse mode", of_back, of_gradient, 1e-12);
+    if (!all)
         return;
     move(of, direction, -h, low);
     move(of, direction, h, high);
-    derive(body, low, weights, direction, low, NULL, NULL);
-    derive(body, high, weights, direction, high, NULL, NULL);
+    derive(body, low, weights, direction, low, NULL, NULL, NULL);
+    derive(body, high, weights, direction, high, NULL, NULL, NULL);
     for (int k = 0; k < SIZES; ++k)
         got[k] = (high[k] - low[k]) / (2 * h);
     compare(row, "second derivative", of_gradient, got, 1e-6);

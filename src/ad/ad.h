@@ -70,6 +70,7 @@ typedef struct wf__ad_task {
      * tangent, which forward mode changes as the effect changes the array. */
     const uint32_t *effects;
     bool turn;    /* a walk over a turn of a loop that is kept */
+    bool stays;   /* short loops stay loops, too: one that reverse mode has kept is one */
     bool forward; /* forward mode; forward.c sets it */
 } wf__ad_task;
 

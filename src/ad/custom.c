@@ -61,7 +61,7 @@ void wf__reverse_derived(wf__sweep *s, wf__ref r, wf__adjoint a)
     const wf__node n = ir->node[r];
     if (wf__is_by_factor(&n)) {
         const wf__ref value = wf__tuple_at(ir, n.b)[0], factor = wf__tuple_at(ir, n.b)[1];
-        a.value = wf__op2(s->ir, WF__OP_mul, a.value, factor);
+        a.value = a.value ? wf__op2(s->ir, WF__OP_mul, a.value, factor) : 0;
         wf__give(s, value, a, wf__shape_of(ir, r));
     } else if (n.c && wf__same_call(ir, r - 1, r))
         wf__add_part(s, &s->node[r], a);

@@ -537,8 +537,9 @@ bool wf__forward_loop(wf__ir *ir, const wf__ad_task *task, wf__ref loop, const w
                       wf__ref *tangent)
 {
     scattered of_loops = { 0 };
-    const wf__ad_task whole = forward_task(task);
+    wf__ad_task whole = forward_task(task);
     forward f = { .ir = ir, .task = &whole, .scattered = &of_loops };
+    whole.stays = true;
     if (begin(&f, loop)) {
         const wf__region *b = wf__region_at(&f.route.loops, wf__loop_end(ir, loop));
         for (uint32_t i = 0; i < task->wrts; ++i) {

@@ -117,10 +117,21 @@ static bool reads_what_it_writes(const writer *w, wf__ref loop, wf__ref end)
     return false;
 }
 
+/* True for a loop that is kept although it may be short. A loop that reads what it writes is: its variables carry that
+ * (hoist.c). So is one whose accumulations become sums, and one with SCATTERs, which have values that leave it. */
+static bool stays_loop(const writer *w, wf__ref loop)
+{
+    const wf__ref end = wf__loop_end(&w->in, loop);
+    bool stays = (w->task && w->task->stays) || reads_what_it_writes(w, loop, end) ||
+                 (w->active && wf__has_join_updates(&w->in, loop, end, w->active));
+    for (wf__ref r = loop; r < end && !stays; ++r)
+        stays = w->in.node[r].op == WF__SCATTER && wf__has_adjoint(w->in.node[r].dtype);
+    return stays;
+}
+
 /* Sets *most to 0 if the block is to be straight code, else to the most turns of a loop that is kept; UINT32_MAX = there
  * may be any number. Straight code may be longer where each turn reads an array that is differentiated: a kept loop
- * accumulates what it contributes to such an array, one turn after the other. A loop that reads what it writes is kept: its
- * variables carry that (hoist.c). So is one whose accumulations become sums. */
+ * accumulates what it contributes to such an array, one turn after the other. */
 static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uint32_t *most)
 {
     wf__turns turns;
@@ -130,10 +141,7 @@ static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uin
     }
     bool is_short =
         turns.known && turns.exact && (turns.nodes <= WF__MOST_DERIVED_CODE || read_in(&w->in, active, loop));
-    const wf__ref end = wf__loop_end(&w->in, loop);
-    is_short =
-        is_short && (w->in.node[loop].aux || !(reads_what_it_writes(w, loop, end) ||
-                                               (w->active && wf__has_join_updates(&w->in, loop, end, w->active))));
+    is_short = is_short && (w->in.node[loop].aux || !stays_loop(w, loop));
     *most = is_short ? 0 : turns.known ? turns.turns : w->in.node[loop].aux ? 1 : UINT32_MAX;
     return true;
 }
