@@ -112,6 +112,18 @@ static void carried(wf_graph *g, const arrays *a, wf_val x, wf_val i)
     WF_END(g);
 }
 
+/* The same with a short number of turns, and elements of the turns' own. */
+static void short_carried(wf_graph *g, const arrays *a, wf_val x, wf_val i)
+{
+    wf_val t, own = wf_slice(i, 0, 0, 2, 1), by = wf_slice(x, 0, 0, 2, 1);
+    WF_FOR (g, t, 1, 4, 1) {
+        wf_val next = wf_add(wf_mul(wf_read(g, a->set[OTHER], own, wf_sub(t, 1)), by), 0.25);
+        wf_write(g, a->set[OTHER], wf_mul(next, next), own, t);
+        wf_accumulate(g, WF_JOIN_MAX, a->set[SOME], next, wf_mod(wf_add(own, t), FEW));
+    }
+    WF_END(g);
+}
+
 /* Values are read from an array that is wanted, at other points than the variables have. */
 static void reads(wf_graph *g, const arrays *a, wf_val x, wf_val i)
 {
@@ -193,6 +205,7 @@ static const struct {
     { "nested", nested, false },
     { "beside others", beside_others, false },
     { "carried", carried, true },
+    { "short carried", short_carried, true },
     { "reads", reads, false },
     { "broadcast", broadcast, false },
     { "shared sums", shared_sums, false },
@@ -248,14 +261,15 @@ static void run(body_of *body, const double *of, double *after)
     release(&a);
 }
 
-/* Sets the gradient of the weighted results, their derivative in a direction, and that of the gradient, in forward and in
- * reverse mode; NULL = none. */
+/* Sets the gradient of the weighted results, their derivative in a direction, and that of the gradient: in forward and in
+ * reverse mode, and in reverse mode of the derivative in the direction. NULL = none. */
 static void derive(body_of *body, const double *of, const double *weights, const double *direction, double *gradient,
-                   double *along, double *second, double *back_again)
+                   double *along, double *second, double *back_again, double *back_of_along)
 {
     arrays a = make(of), w = make(weights), d = make(direction), back = make(of), ahead = make(of), twice = make(of),
-           again = make(of);
-    wf_val before[SETS], after[SETS], seed[SETS], way[SETS], grad[SETS], tangent[SETS], of_grad[SETS], of_back[SETS];
+           again = make(of), of_ahead = make(of);
+    wf_val before[SETS], after[SETS], seed[SETS], way[SETS], grad[SETS], tangent[SETS], of_grad[SETS], of_back[SETS],
+        of_along[SETS];
     wf_graph *g = wf_begin(ctx);
     read_all(g, &a, before);
     read_all(g, &w, seed);
@@ -263,16 +277,20 @@ static void derive(body_of *body, const double *of, const double *weights, const
     record(g, body, &a, before[X]);
     read_all(g, &a, after);
     wf_vjp_n((wf_vals){ after, SETS }, (wf_vals){ seed, SETS }, (wf_vals){ before, SETS }, grad);
-    if (along)
+    if (along || back_of_along)
         wf_jvp_n((wf_vals){ after, SETS }, (wf_vals){ before, SETS }, (wf_vals){ way, SETS }, tangent);
     if (second)
         wf_jvp_n((wf_vals){ grad, SETS }, (wf_vals){ before, SETS }, (wf_vals){ way, SETS }, of_grad);
     if (back_again)
         wf_vjp_n((wf_vals){ grad, SETS }, (wf_vals){ way, SETS }, (wf_vals){ before, SETS }, of_back);
+    if (back_of_along)
+        wf_vjp_n((wf_vals){ tangent, SETS }, (wf_vals){ seed, SETS }, (wf_vals){ before, SETS }, of_along);
     for (int k = 0; k < SETS; ++k) {
         wf_out(g, back.set[k], grad[k]);
         if (back_again)
             wf_out(g, again.set[k], of_back[k]);
+        if (back_of_along)
+            wf_out(g, of_ahead.set[k], of_along[k]);
         if (along)
             wf_out(g, ahead.set[k], tangent[k]);
         if (second)
@@ -286,7 +304,9 @@ static void derive(body_of *body, const double *of, const double *weights, const
         take(&twice, second);
     if (back_again)
         take(&again, back_again);
-    arrays *const all[] = { &a, &w, &d, &back, &ahead, &twice, &again };
+    if (back_of_along)
+        take(&of_ahead, back_of_along);
+    arrays *const all[] = { &a, &w, &d, &back, &ahead, &twice, &again, &of_ahead };
     for (size_t k = 0; k < sizeof all / sizeof *all; ++k)
         release(all[k]);
 }
@@ -346,7 +366,7 @@ static void check(size_t row)
         direction[k] = 0.45 - 0.1 * (k * 3 % 8);
         weights[k] = 0.75 - 0.25 * (k * 7 % 11);
     }
-    derive(body, of, weights, direction, gradient, along, NULL, NULL);
+    derive(body, of, weights, direction, gradient, along, NULL, NULL, NULL);
     const double reverse = product(gradient, direction), forward = product(along, weights);
     if (!(fabs(reverse - forward) <= 1e-13 * (1 + fabs(forward))))
         fail_msg("%s: %.17g in reverse mode, %.17g in forward mode", rows[row].name, reverse, forward);
@@ -365,15 +385,17 @@ static void check(size_t row)
         compare(row, "differences", gradient, got, 1e-7);
     if (!second)
         return;
-    derive(body, of, weights, direction, got, NULL, of_gradient, NULL);
-    derive(body, of, weights, direction, got, NULL, NULL, of_back);
+    derive(body, of, weights, direction, got, NULL, of_gradient, NULL, NULL);
+    derive(body, of, weights, direction, got, NULL, NULL, of_back, NULL);
     compare(row, "second derivative in reverse mode", of_back, of_gradient, 1e-12);
+    derive(body, of, weights, direction, got, NULL, NULL, NULL, of_back);
+    compare(row, "second derivative, reverse mode of forward mode", of_back, of_gradient, 1e-12);
     if (!all)
         return;
     move(of, direction, -h, low);
     move(of, direction, h, high);
-    derive(body, low, weights, direction, low, NULL, NULL, NULL);
-    derive(body, high, weights, direction, high, NULL, NULL, NULL);
+    derive(body, low, weights, direction, low, NULL, NULL, NULL, NULL);
+    derive(body, high, weights, direction, high, NULL, NULL, NULL, NULL);
     for (int k = 0; k < SIZES; ++k)
         got[k] = (high[k] - low[k]) / (2 * h);
     compare(row, "second derivative", of_gradient, got, 1e-6);

@@ -10,8 +10,12 @@ wf__ref wf__contents_before(const wf__ir *ir, wf__ref block, uint32_t object)
         const wf__node *n = &ir->node[r];
         if (!wf__op_names_slot(n->op) || wf__object_of(ir, n) != object)
             continue;
-        if (wf__op_is_store(n->op))
-            return 0;
+        if (wf__op_is_store(n->op)) { /* what is stored to all elements: the builder folds reads of it */
+            const bool all = n->op == WF__STORE && !n->b && !n->d && !wf__is_closed(ir, r) &&
+                             wf__shape_known(ir, ir->slot[n->a].shape) &&
+                             wf__shape_of(ir, n->c) == ir->slot[n->a].shape;
+            return all ? n->c : 0;
+        }
         if (wf__is_contents(ir, r) && !wf__is_closed(ir, r))
             return r;
     }

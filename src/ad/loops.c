@@ -230,7 +230,25 @@ static bool can_take_before(writer *w, wf__ref loop, wf__ref end, bool straight)
     return true;
 }
 
-/* Copies a loop with the short blocks inside it as straight code. */
+/* True for a variable that its loop leaves alone. */
+static bool is_left_alone(const wf__ir *in, wf__ref state)
+{
+    return !in->node[state].aux && wf__next_value(in, state) == state;
+}
+
+/* Array graphs: true if some loop in the block has a variable that it leaves alone and that does not fit the others. */
+static bool has_other_shapes(const wf__ir *in, wf__ref loop, wf__ref end)
+{
+    for (wf__ref r = loop; r < end && in->arrays; ++r) {
+        wf_shape all = { 0 };
+        for (wf__ref s = r + 1; in->node[r].op == WF__LOOP && in->node[s].op == WF__STATE; ++s)
+            if (!wf__broadcast(&all, &in->shape[in->node[s].shape], &all))
+                return true;
+    }
+    return false;
+}
+
+/* Copies a loop with the short blocks inside it as straight code, without variables that it leaves alone. */
 static void copy_kept(writer *w, wf__ref loop, wf__ref end)
 {
     const wf__ir *in = &w->in;
@@ -238,7 +256,12 @@ static void copy_kept(writer *w, wf__ref loop, wf__ref end)
     uint32_t most;
     while (in->node[last - 1].op == WF__NEXT)
         --last;
-    wf__copy_as_is(in, loop, body, 0, w->map, w->ir);
+    wf__copy_as_is(in, loop, loop + 1, 0, w->map, w->ir);
+    for (wf__ref s = loop + 1; s < body; ++s)
+        if (is_left_alone(in, s))
+            w->map[s] = w->map[in->node[s].b];
+        else
+            wf__copy_as_is(in, s, s + 1, 0, w->map, w->ir);
     for (wf__ref r = body; r < last && w->ir->status == WF_OK; ++r) {
         const wf__ref inner = in->node[r].op == WF__LOOP ? wf__loop_end(in, r) : r;
         if (inner == r)
@@ -249,7 +272,9 @@ static void copy_kept(writer *w, wf__ref loop, wf__ref end)
             copy_block(w, r, inner);
         r = inner;
     }
-    wf__copy_as_is(in, last, end + 1, 0, w->map, w->ir);
+    for (wf__ref r = last; r <= end; ++r)
+        if (in->node[r].op != WF__NEXT || !is_left_alone(in, in->node[r].a))
+            wf__copy_as_is(in, r, r + 1, 0, w->map, w->ir);
 }
 
 static bool writes_on_way(const wf__ir *in, const wf__activity *active, wf__ref loop, wf__ref end)
@@ -268,8 +293,8 @@ static wf__region *new_block(writer *w, wf__loops *out)
     return NULL;
 }
 
-/* Array graphs: records a loop that is kept and changes arrays on the way once more, with its stores moved to after it as
- * far as possible, and adds it. */
+/* Array graphs: records a loop that is kept once more, with its stores to arrays on the way moved to after it as far as possible,
+ * and adds it. */
 static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b, wf__loops *out)
 {
     wf__ir *ir = w->ir, in;
@@ -334,7 +359,8 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     if (!b)
         return false;
     *b = (wf__region){ loop, end, .first = ir->n, .kept = most > 0, .most = most < UINT32_MAX ? most : 0 };
-    const bool stores = b->kept && !w->task->turn && (w->before || writes_on_way(&w->in, active, loop, end));
+    const bool stores = b->kept && !w->task->turn &&
+                        (w->before || writes_on_way(&w->in, active, loop, end) || has_other_shapes(&w->in, loop, end));
     if (b->kept && !stores)
         return true;
     /* The sweeps walk over the copies when they reach the block. No copy may be one of the recorded nodes after it,
