@@ -408,6 +408,90 @@ static void in_blocks(void **state)
         check(k);
 }
 
+/* ---- random blocks ---- */
+static uint64_t random_state;
+static int below(int n) { return (int)(test_random(&random_state) % (uint64_t)n); }
+
+static void accumulate_at(wf_graph *g, const arrays *a, int to, wf_join join, wf_val v, wf_val at)
+{
+    if (to == SOME)
+        wf_accumulate(g, join, a->set[SOME], v, wf_mod(at, FEW));
+    else
+        wf_accumulate(g, join, a->set[OTHER], v, wf_mod(at, 2), wf_mod(at, FEW));
+}
+
+/* A few blocks: conditions, short loops and loops whose turns the points decide, which accumulate into two arrays what they
+ * compute from x or from one of the arrays. */
+static void random_blocks(wf_graph *g, const arrays *a, wf_val x, wf_val i)
+{
+    static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MUL, WF_JOIN_MIN, WF_JOIN_MAX };
+    for (int k = 2 + below(3); k > 0; --k) {
+        const int to = below(2) ? SOME : OTHER, from = below(3), kind = below(3), step = 1 + below(3);
+        const wf_join join = joins[below(4)];
+        if (below(4) == 0)
+            wf_out(g, a->set[to], wf_mul(wf_sin(wf_in(g, a->set[to])), 2));
+        wf_val some = wf_in(g, a->set[SOME]), other = wf_slice(wf_in(g, a->set[OTHER]), 0, 1, 2, 1);
+        wf_val start = from == 0 ? x : wf_gather(from == 1 ? some : wf_reshape(other, WF_SHAPE(FEW)), wf_mod(i, FEW));
+        wf_var v = wf_local(g, WF_F64, wf_mul(wf_tanh(start), 1.5)), t = wf_local(g, WF_I64, 0);
+        (void)wf_in(g, a->set[to]);
+        wf_val turns_of_points = kind == 1 ? wf_const(g, WF_I64, 3) : wf_cast(wf_mod(turns(g, a), 4), WF_I64);
+        if (kind == 0) {
+            WF_IF (g, wf_gt(wf_mul(v, 2), wf_sin(x)))
+                accumulate_at(g, a, to, join, wf_get(v), wf_mul(i, step));
+            WF_END(g);
+            continue;
+        }
+        WF_WHILE (g, wf_lt(t, turns_of_points)) {
+            wf_set(v, wf_add(wf_mul(wf_sin(v), 1.25), 0.1));
+            accumulate_at(g, a, to, join, wf_get(v), wf_add(wf_mul(i, step), t));
+            wf_inc(t, 1);
+        }
+        WF_END(g);
+    }
+}
+
+static void seeded_blocks(wf_graph *g, const arrays *a, wf_val x, wf_val i)
+{
+    const uint64_t kept = random_state;
+    random_blocks(g, a, x, i);
+    random_state = kept;
+}
+
+static void at_random(void **state)
+{
+    (void)state;
+    const int n = wf_context_device(ctx) == WF_INTERP ? 60 / TEST_EVERY : 4;
+    int smooth = 0;
+    for (int number = 0; number < n; ++number) {
+        numbers of, weights, direction, gradient, along, low, high, slope[2];
+        random_state = (uint64_t)number * 91 + 7;
+        for (int k = 0; k < SIZES; ++k) {
+            of[k] = 2 * test_random_number(&random_state) - 1;
+            weights[k] = 2 * test_random_number(&random_state) - 1;
+            direction[k] = 2 * test_random_number(&random_state) - 1;
+        }
+        derive(seeded_blocks, of, weights, direction, gradient, along, NULL, NULL, NULL);
+        const double reverse = product(gradient, direction), forward = product(along, weights);
+        if (!(fabs(reverse - forward) <= 1e-11 * (1 + fabs(forward))))
+            fail_msg("blocks %d: %.17g in reverse mode, %.17g in forward mode", number, reverse, forward);
+        for (int k = 0; k < 2; ++k) {
+            const double h = k ? 1e-6 : 5e-7;
+            move(of, direction, -h, low);
+            move(of, direction, h, high);
+            run(seeded_blocks, low, low);
+            run(seeded_blocks, high, high);
+            slope[k][0] = (product(high, weights) - product(low, weights)) / (2 * h);
+        }
+        if (!(fabs(slope[0][0] - slope[1][0]) <= 1e-6 * (1 + fabs(slope[0][0]))))
+            continue;
+        ++smooth;
+        if (!(fabs(slope[0][0] - forward) <= 1e-5 * (1 + fabs(forward))))
+            fail_msg("blocks %d: the derivative is %.12g, differences give %.12g", number, forward, slope[0][0]);
+    }
+    if (smooth < n / 2)
+        fail_msg("only %d of %d are smooth", smooth, n);
+}
+
 /* ---- what is refused ---- */
 static void uses_elsewhere(wf_graph *g, const arrays *a, wf_val x, wf_val i)
 {
@@ -478,6 +562,7 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(in_blocks), cmocka_unit_test(refused) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(in_blocks), cmocka_unit_test(at_random),
+                                        cmocka_unit_test(refused) };
     return RUN_ON_ALL(tests);
 }
