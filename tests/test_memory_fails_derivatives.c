@@ -122,6 +122,39 @@ static wf_status loop_effects(wf_context *ctx)
     return status;
 }
 
+/* Conditions and loops of an array graph accumulate by maximum and product; twice in reverse mode. */
+static wf_status block_joins(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *most = wf_full(ctx, WF_F32, WF_SHAPE(2), 0),
+             *product = wf_full(ctx, WF_F32, WF_SHAPE(2), 1), *out = wf_like(a), *other = wf_like(a);
+    wf_status status = a && most && product && out && other ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, a), point = wf_mod(wf_iota(g, WF_SHAPE(N), 0), 2), first, second;
+        wf_var y = wf_local(g, WF_F32, x), turn = wf_local(g, WF_F32, 0);
+        (void)wf_in(g, most);
+        (void)wf_in(g, product);
+        WF_IF (g, wf_gt(x, 1))
+            wf_accumulate(g, WF_JOIN_MUL, product, x, point);
+        WF_END(g);
+        WF_WHILE (g, wf_lt(turn, wf_add(wf_mul(x, 0), 2))) {
+            wf_set(y, wf_mul(y, x));
+            wf_accumulate(g, WF_JOIN_MAX, most, y, point);
+            wf_inc(turn, 1);
+        }
+        WF_END(g);
+        wf_grad(wf_add(total(wf_in(g, most)), total(wf_in(g, product))), WF_VALS(x), &first);
+        wf_vjp(WF_VALS(first), WF_VALS(1), WF_VALS(x), &second);
+        wf_out(g, out, first);
+        wf_out(g, other, second);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    assert_true(holds(out, (const float[]){ 0, 4, 28, 50 }, N, &status));
+    assert_true(holds(other, (const float[]){ 0, 1, 18, 25 }, N, &status));
+    RELEASE(a, most, product, out, other);
+    return status;
+}
+
 /* A loop of three turns multiplies what it has stored by x: in columns 1 to 3 of a table of ones, and in place. */
 static void record_carries(wf_graph *g, wf_array *a, wf_array *last, wf_array *table, wf_val point)
 {
@@ -504,9 +537,9 @@ int main(void)
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values),       EACH(loops),        EACH(complexes),    EACH(operators),
-                                         EACH(reductions),   EACH(rules),        EACH(fixed_points), EACH(checks),
-                                         EACH(tapes),        EACH(tape_rules),   EACH(updates),      EACH(ordered),
-                                         EACH(loop_effects), EACH(loop_carries), EACH(lines) };
+    static const memory_case cases[] = { EACH(values),       EACH(loops),       EACH(complexes),    EACH(operators),
+                                         EACH(reductions),   EACH(rules),       EACH(fixed_points), EACH(checks),
+                                         EACH(tapes),        EACH(tape_rules),  EACH(updates),      EACH(ordered),
+                                         EACH(loop_effects), EACH(block_joins), EACH(loop_carries), EACH(lines) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }
