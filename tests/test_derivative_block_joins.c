@@ -405,7 +405,8 @@ static void in_blocks(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; ++k)
-        check(k);
+        if (!is_left_out((int)k, 2, 3))
+            check(k);
 }
 
 /* ---- random blocks ---- */
