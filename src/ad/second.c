@@ -1,6 +1,7 @@
 /* second.c - reverse mode of what reverse mode has recorded for a loop that is kept.
  *
- * tape.c computes, from the adjoints b of the states after the loop, the contributions J^T b to its inputs z: the initial
+ * tape.c computes, from the adjoints b of the states after the loop and of its SCATTERs, which also stand for the stores and
+ * accumulations of a loop that has been walked over, the contributions J^T b to its inputs z: the initial
  * values of the states, values from before the loop, and contents of arrays. Each of them is a DERIVED node. Its derivative
  * is not that of the two loops of tape.c, which would need tapes of tapes. If u are the adjoints of these contributions, then
  *
