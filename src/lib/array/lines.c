@@ -127,12 +127,16 @@ static wf_dist choose(const wfl_lines *l, const wf_array *y, const wf_dist *from
     return c.best;
 }
 
-wf_array *wfl_distributed_whole(const wf_array *x, wf_dtype dtype, const wf_shape *shape, wf_axes axes)
+wf_dist wfl_dist_whole(const wf_array *x, const wf_shape *shape, wf_axes axes)
 {
     const wfl_lines l = { .steps = 1, .axes = { axes } };
-    wf_dist dist = wf_dist_resize(wf_array_dist(x), shape);
-    if (!is_whole(&dist, axes))
-        dist = choose(&l, x, &dist, 0);
+    const wf_dist dist = wf_dist_resize(wf_array_dist(x), shape);
+    return is_whole(&dist, axes) ? dist : choose(&l, x, &dist, 0);
+}
+
+wf_array *wfl_distributed_whole(const wf_array *x, wf_dtype dtype, const wf_shape *shape, wf_axes axes)
+{
+    const wf_dist dist = wfl_dist_whole(x, shape, axes);
     return wf_empty_distributed(wf_array_context(x), dtype, wf_array_ranks(x), &dist);
 }
 

@@ -29,6 +29,9 @@ wf_array *wfl_lines_new(const wfl_lines *l, wf_dtype dtype, const wf_shape *shap
 bool wfl_distributed_together(wf_context *ctx, const char *function, const wf_array *y, const wf_array *x);
 /* True if both cut an array into the same blocks. */
 bool wfl_same_dist(const wf_dist *a, const wf_dist *b);
-/* Collective: a new array over the same ranks, which do not divide these axes. */
+/* How an array of this shape, with as many axes as x, is cut over the ranks of x, which do not divide these axes: as x is, if
+ * that does. */
+wf_dist wfl_dist_whole(const wf_array *x, const wf_shape *shape, wf_axes axes);
+/* Collective: a new array that is cut so. */
 wf_array *wfl_distributed_whole(const wf_array *x, wf_dtype dtype, const wf_shape *shape, wf_axes axes);
 #endif

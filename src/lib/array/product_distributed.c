@@ -1,143 +1,24 @@
 /* product_distributed.c - products of distributed arrays of matrices.
  *
  * The result is distributed by the rule for results. To compute its block, a rank needs the rows of `a` and the columns of `b`
- * that it has in the block, whole along k. Where it does not have them already, one launch for each operand fetches them into
- * an array of which each rank's block is what that rank needs. Rows that several ranks need are several times in this array,
- * along an axis of its own. Then each rank multiplies as one process does.
+ * that it has in the block, whole along k (operands.h). Then it multiplies as one process does.
  *
  * A matrix and a vector are one launch with a reduction, which ranks join if they divide k of the matrix.
  */
-#include "lines.h"
+#include "operands.h"
 #include "product.h"
-#include "weft/derivative.h"
 
 static const char *const function = "wf_array_matmul";
 
 /* ---- matrices ---- */
-/* What a rank needs of an operand. */
-typedef struct operand {
-    wf_array *owner, *block; /* a distributed array and its block; NULL = the operand is an ordinary one */
-    int part;                /* the axis of the block that was inserted; -1 = none */
-    bool began;              /* the view of the block */
-    wf_array *matrix;        /* a view of it: [..., rows, k], or [..., k, columns] */
-} operand;
-
-/* Sets how an array is distributed of which each block is what a rank needs for its block of c. Axes of the operand are counted
- * from the last one, as those of c; k is the axis along which each rank needs all of it. repeated: axes along which all ranks
- * need the same element. Returns the number of axes that were inserted before k. */
-static int find_parts(const wf_shape *shape, const wf_dist *c, int k, wf_dist *dist, wf_axes *repeated)
-{
-    const int first = c->shape.rank - shape->rank, inserted = c->grid[k] > 1;
-    *dist = *c;
-    *repeated = 0;
-    dist->shape.rank += inserted;
-    for (int d = c->shape.rank; d-- > k;) {
-        const int to = d + inserted;
-        dist->shape.dim[to] = shape->dim[d - first];
-        dist->grid[to] = d == k ? 1 : c->grid[d];
-        dist->unit[to] = d == k ? 1 : c->unit[d];
-    }
-    if (inserted) {
-        dist->shape.dim[k] = dist->grid[k] = c->grid[k];
-        dist->unit[k] = 1;
-    }
-    for (int d = 0; d < k; ++d) {
-        const int64_t extent = d < first ? 1 : shape->dim[d - first];
-        if (extent == c->shape.dim[d])
-            continue;
-        *repeated |= 1u << d;
-        dist->shape.dim[d] = c->grid[d];
-        dist->unit[d] = 1;
-    }
-    return inserted;
-}
-
-/* Returns an array of the parts of x, cut so. */
-static wf_array *fetch_parts(const wf_array *x, const wf_dist *dist, int k, int inserted, wf_axes repeated)
-{
-    wf_context *ctx = wf_array_context(x);
-    const int rank = wf_array_shape(x).rank, first = dist->shape.rank - inserted - rank;
-    wf_array *parts = wf_empty_distributed(ctx, wf_array_dtype(x), wf_array_ranks(x), dist);
-    if (!parts)
-        return NULL;
-    wf_graph *g = wfl_begin(ctx, function, .shape = dist->shape);
-    wf_val index[WF_MAX_RANK];
-    for (int i = 0; i < rank; ++i) {
-        const int d = first + i;
-        index[i] = repeated >> d & 1 ? wf_const_i64(g, WF_I64, 0) : wf_index(g, d < k ? d : d + inserted);
-    }
-    wf_out(g, parts, wf_read_n(g, x, (wf_vals){ index, (size_t)rank }));
-    return wfl_array_run(g, parts);
-}
-
-/* Returns a view of what this rank needs of an array that it has all of. */
-static wf_array *part_of_ordinary(const wf_array *x, const wf_array *c, int k)
-{
-    const wf_dist *dist = wf_array_dist(c);
-    wf_shape shape = wf_array_shape(x);
-    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], offset[WF_MAX_RANK] = { 0 };
-    wf_dist_range(dist, wf_ranks_rank(wf_array_ranks(c)), lo, hi);
-    for (int i = 0; i < shape.rank; ++i) {
-        const int d = dist->shape.rank - shape.rank + i;
-        if (d == k || shape.dim[i] != dist->shape.dim[d])
-            continue;
-        offset[i] = lo[d];
-        shape.dim[i] = hi[d] - lo[d];
-    }
-    return wfl_array_part(x, &shape, offset);
-}
-
-/* Collective: gets what the ranks need of an operand for their blocks of c. False: an error, the same on all ranks. */
-static bool fetch_operand(operand *o, const wf_array *x, const wf_array *c, int k)
-{
-    const wf_shape shape = wf_array_shape(x);
-    if (!wf_array_dist(x)) {
-        o->matrix = part_of_ordinary(x, c, k);
-        return true;
-    }
-    wf_dist dist;
-    wf_axes repeated;
-    if (shape.rank == WF_MAX_RANK && wf_array_dist(c)->grid[k] > 1) {
-        wfl_array_fail(
-            wf_array_context(x), WF_ERR_UNSUPPORTED,
-            "%s: the operands have %d axes, and ranks divide axis %d of the result, so that there is no axis "
-            "left for what several ranks need (wf_array_redistribute)",
-            function, WF_MAX_RANK, k);
-        return false;
-    }
-    const int inserted = find_parts(&shape, wf_array_dist(c), k, &dist, &repeated);
-    o->owner = !repeated && wfl_same_dist(&dist, wf_array_dist(x)) ? wf_retain(x)
-                                                                   : fetch_parts(x, &dist, k, inserted, repeated);
-    o->part = inserted ? k : -1;
-    return o->owner != NULL;
-}
-
-/* Begins the view of this rank's part. The memory of an array does not grow while there is one, so all is fetched before. */
-static void begin_operand(operand *o)
-{
-    if (!o->owner)
-        return;
-    o->block = wf_array_block(o->owner);
-    o->matrix = !o->block ? NULL : o->part >= 0 ? wf_view_at(o->block, o->part, 0) : wf_retain(o->block);
-    o->began = true;
-}
-
-static bool end_operand(operand *o)
-{
-    wf_release(o->matrix);
-    const bool ended = !o->began || wf_array_block_end(o->owner, o->block) == WF_OK;
-    wf_release(o->owner);
-    return ended;
-}
-
 /* Computes this rank's block of c. */
-static bool multiply_block(wf_array *c, const operand *a, const operand *b)
+static bool multiply_block(wf_array *c, const wfl_operand *a, const wfl_operand *b)
 {
     wf_array *to = wf_array_block(c), *made = NULL;
     const wf_shape shape = wf_array_shape(to);
-    bool ok = to && a->matrix && b->matrix;
+    bool ok = to && a->view && b->view;
     if (ok && wf_array_count(to)) {
-        made = wfl_matrix_product(a->matrix, b->matrix, &shape, wf_array_dtype(c));
+        made = wfl_matrix_product(a->view, b->view, &shape, wf_array_dtype(c));
         ok = made && wf_array_assign(to, made) == WF_OK;
     }
     wf_release(made);
@@ -149,24 +30,18 @@ static wf_array *of_matrices(const wf_array *a, const wf_array *b, const wf_shap
     wf_context *ctx = wf_array_context(a);
     const wf_array *from[] = { a, b };
     wf_array *c = wf_empty_beside(ctx, dtype, *out, .operand = from, .operands = 2);
-    operand left = { .owner = NULL }, right = { .owner = NULL };
-    bool ok = c != NULL;
-    for (int i = 0; i < 2 && ok; ++i)
-        if (wf_array_dist(from[i]))
-            ok = wfl_distributed_together(ctx, function, c, from[i]);
-        else if (wf_is_taped(from[i])) {
-            wfl_array_fail(ctx, WF_ERR_UNSUPPORTED, "%s: tapes do not know distributed arrays", function);
-            ok = false;
-        }
-    ok = ok && fetch_operand(&left, a, c, out->rank - 1) && fetch_operand(&right, b, c, out->rank - 2);
+    wfl_operand left = { .owner = NULL }, right = { .owner = NULL };
+    bool ok = c && wfl_operand_fits(function, a, c) && wfl_operand_fits(function, b, c) &&
+              wfl_operand_fetch(&left, function, a, c, wf_array_dist(c), out->rank - 1) &&
+              wfl_operand_fetch(&right, function, b, c, wf_array_dist(c), out->rank - 2);
     const bool fetched = ok;
     if (fetched) {
-        begin_operand(&left);
-        begin_operand(&right);
+        wfl_operand_begin(&left);
+        wfl_operand_begin(&right);
         ok = multiply_block(c, &left, &right);
     }
-    ok = end_operand(&left) && ok;
-    ok = end_operand(&right) && ok;
+    ok = wfl_operand_end(&left) && ok;
+    ok = wfl_operand_end(&right) && ok;
     if (fetched)
         ok = wfl_ranks_agree(ctx, function, c, ok ? WF_OK : wfl_array_error(ctx)) == WF_OK;
     if (ok)

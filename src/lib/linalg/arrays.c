@@ -1,19 +1,27 @@
-/* arrays.c - linear algebra on arrays of matrices: the public functions, which choose how the matrices are computed. */
+/* arrays.c - linear algebra on arrays of matrices: the public functions, each with the function that computes its results of
+ * ordinary arrays, and chooses how.
+ */
 #include "matrices.h"
+#include "weft/distributed.h"
 #include "weft/linalg.h"
 #include <float.h>
 
-static bool is_small(const wfl_job *j, int64_t n) { return n <= WF_MAT_MOST && !wfl_is_complex_dtype(j->dtype); }
+static bool is_small(const wfl_job *j) { return j->rows <= WF_MAT_MOST && !wfl_is_complex_dtype(j->dtype); }
 
-/* Returns an empty array of the results, or zeros where sums have no terms. */
-static wf_array *nothing(const wfl_job *j, wf_dtype dtype, int64_t rows, int64_t columns)
+/* Sets the results to empty arrays, or to zeros where sums have no terms. */
+static bool nothing(const wfl_job *j, wf_array *out[WFL_JOB_RESULTS])
 {
-    wf_array *flat, *out = wfl_job_result(j, dtype, rows, columns, &flat);
-    wf_release(flat);
-    if (out && wf_array_fill(out, 0) == WF_OK)
-        return out;
-    wf_release(out);
-    return NULL;
+    bool well = true;
+    for (int i = 0; well && i < WFL_JOB_RESULTS; ++i) {
+        const wfl_wanted *want = &j->want[i];
+        wf_array *flat;
+        if (want->dtype == WF_NONE)
+            continue;
+        out[i] = wfl_job_result(j, want->dtype, want->rows, want->columns, &flat);
+        wf_release(flat);
+        well = out[i] && wf_array_fill(out[i], 0) == WF_OK;
+    }
+    return well;
 }
 
 /* Returns the identity, [n, n], beside a. */
@@ -30,22 +38,64 @@ static wf_array *identity(const wfl_job *j, const wf_array *a, int64_t n)
     return wfl_array_run(g, out);
 }
 
+/* Computes the results of the call; all NULL on a failure. */
+static wf_status run(wfl_job *j, wfl_compute *compute, const wf_array *a, const wf_array *b,
+                     wf_array *out[WFL_JOB_RESULTS])
+{
+    const bool distributed = wf_array_dist(a) || wf_array_dist(b);
+    if (distributed ? wfl_job_distributed(j, compute, a, b, out) : compute(j, a, b, out))
+        return WF_OK;
+    if (j->refusal != WFL_NOT_REFUSED)
+        wfl_job_report(j);
+    for (int i = 0; i < WFL_JOB_RESULTS; ++i) {
+        wf_release(out[i]);
+        out[i] = NULL;
+    }
+    return wfl_array_error(j->ctx);
+}
+
+/* Runs it, and hands the first n results over to those of `to` that are not NULL. */
+static wf_status run_into(wfl_job *j, wfl_compute *compute, const wf_array *a, wf_array **const to[], int n)
+{
+    wf_array *out[WFL_JOB_RESULTS] = { NULL };
+    const wf_status status = run(j, compute, a, NULL, out);
+    for (int i = 0; status == WF_OK && i < n; ++i)
+        if (to[i])
+            *to[i] = out[i];
+    return status;
+}
+
+static bool solve(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
+{
+    const int64_t n = j->rows;
+    if (!n || !j->k || !j->count)
+        return nothing(j, out);
+    wf_array *right = b ? wf_retain(b) : identity(j, a, n);
+    if (right)
+        out[0] = is_small(j) ? wfl_small_solve(j, a, right, (int)n, j->k) : wfl_large_solve(j, a, right, n, j->k);
+    wf_release(right);
+    return out[0] != NULL;
+}
+
 wf_array *wf_solve(const wf_array *a, const wf_array *b)
 {
     wfl_job j;
     if (!wfl_job_begin(&j, "wf_solve", "a", a, true) || (b && !wfl_job_begin_with(&j, a, b)))
         return NULL;
-    int64_t n = wf_array_shape(a).dim[wf_array_shape(a).rank - 1];
-    wf_array *right = b ? wf_retain(b) : identity(&j, a, n), *x = NULL;
-    if (right) {
-        wf_shape s = wf_array_shape(right);
-        int64_t k = s.dim[s.rank - 1];
-        x = !n || !k || !j.count ? nothing(&j, j.dtype, n, k)
-            : is_small(&j, n)    ? wfl_small_solve(&j, a, right, (int)n, k)
-                                 : wfl_large_solve(&j, a, right, n, k);
-    }
-    wf_release(right);
-    return x;
+    j.want[0] = (wfl_wanted){ j.dtype, j.rows, j.k };
+    wf_array *out[WFL_JOB_RESULTS] = { NULL };
+    run(&j, solve, a, b, out);
+    return out[0];
+}
+
+static bool cholesky(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
+{
+    const int64_t n = j->rows;
+    (void)b;
+    if (!n || !j->count)
+        return nothing(j, out);
+    out[0] = is_small(j) ? wfl_small_cholesky(j, a, (int)n) : wfl_large_cholesky(j, a, n);
+    return out[0] != NULL;
 }
 
 wf_array *wf_cholesky(const wf_array *a)
@@ -53,21 +103,20 @@ wf_array *wf_cholesky(const wf_array *a)
     wfl_job j;
     if (!wfl_job_begin(&j, "wf_cholesky", "a", a, true))
         return NULL;
-    int64_t n = wf_array_shape(a).dim[wf_array_shape(a).rank - 1];
-    return !n || !j.count    ? nothing(&j, j.dtype, n, n)
-           : is_small(&j, n) ? wfl_small_cholesky(&j, a, (int)n)
-                             : wfl_large_cholesky(&j, a, n);
+    j.want[0] = (wfl_wanted){ j.dtype, j.rows, j.rows };
+    wf_array *out[WFL_JOB_RESULTS] = { NULL };
+    run(&j, cholesky, a, NULL, out);
+    return out[0];
 }
 
-/* Hands results over, or releases them. */
-static wf_status hand(const wfl_job *j, bool well, wf_array **results, wf_array **to[], int n)
+static bool eigh(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
 {
-    for (int i = 0; i < n; ++i)
-        if (!well)
-            wf_release(results[i]);
-        else if (to[i])
-            *to[i] = results[i];
-    return well ? WF_OK : wfl_array_error(j->ctx);
+    wf_array **vectors = j->want[1].dtype != WF_NONE ? &out[1] : NULL;
+    (void)b;
+    if (!j->rows || !j->count)
+        return nothing(j, out);
+    return is_small(j) ? wfl_small_eigh(j, a, (int)j->rows, &out[0], vectors)
+                       : wfl_large_eigh(j, a, j->rows, &out[0], vectors);
 }
 
 wf_status wf_eigh(const wf_array *a, wf_array **values, wf_array **vectors)
@@ -77,18 +126,18 @@ wf_status wf_eigh(const wf_array *a, wf_array **values, wf_array **vectors)
         return a ? wfl_array_error(j.ctx) : WF_ERR_ARG;
     if (!values)
         return wfl_array_fail(j.ctx, WF_ERR_ARG, "wf_eigh: `values` is NULL");
-    int64_t n = wf_array_shape(a).dim[wf_array_shape(a).rank - 1];
-    wf_array *out[2] = { NULL };
-    bool well;
-    if (!n || !j.count) {
-        out[0] = nothing(&j, wf_dtype_part(j.dtype), n, -1);
-        out[1] = vectors ? nothing(&j, j.dtype, n, n) : NULL;
-        well = out[0] && (out[1] || !vectors);
-    } else if (is_small(&j, n))
-        well = wfl_small_eigh(&j, a, (int)n, &out[0], vectors ? &out[1] : NULL);
-    else
-        well = wfl_large_eigh(&j, a, n, &out[0], vectors ? &out[1] : NULL);
-    return hand(&j, well, out, (wf_array * *[]){ values, vectors }, 2);
+    j.want[0] = (wfl_wanted){ wf_dtype_part(j.dtype), j.rows, -1 };
+    if (vectors)
+        j.want[1] = (wfl_wanted){ j.dtype, j.rows, j.rows };
+    return run_into(&j, eigh, a, (wf_array * *[]){ values, vectors }, 2);
+}
+
+static bool svd(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
+{
+    (void)b;
+    if (!j->rows || !j->columns || !j->count)
+        return nothing(j, out);
+    return wfl_large_svd(j, a, j->rows, j->columns, j->want[0].dtype != WF_NONE, out);
 }
 
 wf_status wf_svd(const wf_array *a, wf_array **u, wf_array **s, wf_array **vh)
@@ -98,18 +147,21 @@ wf_status wf_svd(const wf_array *a, wf_array **u, wf_array **s, wf_array **vh)
         return a ? wfl_array_error(j.ctx) : WF_ERR_ARG;
     if (!s || !u != !vh)
         return wfl_array_fail(j.ctx, WF_ERR_ARG, "wf_svd: %s", s ? "only one of `u` and `vh` is NULL" : "`s` is NULL");
-    wf_shape shape = wf_array_shape(a);
-    int64_t m = shape.dim[shape.rank - 2], n = shape.dim[shape.rank - 1], few = m < n ? m : n;
-    wf_array *out[3] = { NULL };
-    bool well;
-    if (!few || !j.count) {
-        out[1] = nothing(&j, wf_dtype_part(j.dtype), few, -1);
-        out[0] = u ? nothing(&j, j.dtype, m, few) : NULL;
-        out[2] = u ? nothing(&j, j.dtype, few, n) : NULL;
-        well = out[1] && (!u || (out[0] && out[2]));
-    } else
-        well = wfl_large_svd(&j, a, m, n, u != NULL, out);
-    return hand(&j, well, out, (wf_array * *[]){ u, s, vh }, 3);
+    const int64_t few = j.rows < j.columns ? j.rows : j.columns;
+    j.want[1] = (wfl_wanted){ wf_dtype_part(j.dtype), few, -1 };
+    if (u) {
+        j.want[0] = (wfl_wanted){ j.dtype, j.rows, few };
+        j.want[2] = (wfl_wanted){ j.dtype, few, j.columns };
+    }
+    return run_into(&j, svd, a, (wf_array * *[]){ u, s, vh }, 3);
+}
+
+static bool lstsq(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
+{
+    if (!j->rows || !j->columns || !j->k || !j->count)
+        return nothing(j, out);
+    out[0] = wfl_large_lstsq(j, a, b, j->columns, j->least);
+    return out[0] != NULL;
 }
 
 wf_array *wf_lstsq(const wf_array *a, const wf_array *b, double tolerance)
@@ -124,12 +176,20 @@ wf_array *wf_lstsq(const wf_array *a, const wf_array *b, double tolerance)
     }
     if (!wfl_job_begin_with(&j, a, b))
         return NULL;
-    wf_shape s = wf_array_shape(a), t = wf_array_shape(b);
-    int64_t m = s.dim[s.rank - 2], n = s.dim[s.rank - 1], k = t.dim[t.rank - 1];
-    if (!m || !n || !k || !j.count)
-        return nothing(&j, j.dtype, n, k);
-    double digits = wf_dtype_part(j.dtype) == WF_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
-    return wfl_large_lstsq(&j, a, b, n, tolerance > 0 ? tolerance : digits * (double)(m > n ? m : n));
+    const double digits = wf_dtype_part(j.dtype) == WF_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    j.least = tolerance > 0 ? tolerance : digits * (double)(j.rows > j.columns ? j.rows : j.columns);
+    j.want[0] = (wfl_wanted){ j.dtype, j.columns, j.k };
+    wf_array *out[WFL_JOB_RESULTS] = { NULL };
+    run(&j, lstsq, a, b, out);
+    return out[0];
+}
+
+static bool slogdet(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
+{
+    (void)b;
+    if (!j->rows || !j->count)
+        return nothing(j, out) && wf_array_fill(out[0], 1) == WF_OK; /* a product without factors */
+    return wfl_large_slogdet(j, a, j->rows, out);
 }
 
 wf_status wf_slogdet(const wf_array *a, wf_array **sign, wf_array **log)
@@ -139,16 +199,25 @@ wf_status wf_slogdet(const wf_array *a, wf_array **sign, wf_array **log)
         return a ? wfl_array_error(j.ctx) : WF_ERR_ARG;
     if (!sign || !log)
         return wfl_array_fail(j.ctx, WF_ERR_ARG, "wf_slogdet: `%s` is NULL", sign ? "log" : "sign");
-    int64_t n = wf_array_shape(a).dim[wf_array_shape(a).rank - 1];
-    wf_array *out[2] = { NULL };
-    bool well;
-    if (!n || !j.count) {
-        out[0] = nothing(&j, j.dtype, -1, -1);
-        out[1] = nothing(&j, wf_dtype_part(j.dtype), -1, -1);
-        well = out[0] && out[1] && wf_array_fill(out[0], 1) == WF_OK; /* a product without factors */
-    } else
-        well = wfl_large_slogdet(&j, a, n, out);
-    return hand(&j, well, out, (wf_array * *[]){ sign, log }, 2);
+    j.want[0] = (wfl_wanted){ j.dtype, -1, -1 };
+    j.want[1] = (wfl_wanted){ wf_dtype_part(j.dtype), -1, -1 };
+    return run_into(&j, slogdet, a, (wf_array * *[]){ sign, log }, 2);
+}
+
+static bool qr(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
+{
+    const int64_t m = j->rows, n = j->columns, k = j->want[1].rows;
+    (void)b;
+    if (m && n && j->count)
+        return wfl_large_qr(j, a, m, n, k, out);
+    if (!nothing(j, out))
+        return false;
+    if (!k || n)
+        return true;
+    wf_array *one = identity(j, a, m); /* any orthonormal q of m columns is right */
+    const bool well = one && wf_array_assign(out[0], one) == WF_OK;
+    wf_release(one);
+    return well;
 }
 
 wf_status wf_qr(const wf_array *a, bool complete, wf_array **q, wf_array **r)
@@ -158,20 +227,8 @@ wf_status wf_qr(const wf_array *a, bool complete, wf_array **q, wf_array **r)
         return a ? wfl_array_error(j.ctx) : WF_ERR_ARG;
     if (!q || !r)
         return wfl_array_fail(j.ctx, WF_ERR_ARG, "wf_qr: `%s` is NULL", q ? "r" : "q");
-    wf_shape shape = wf_array_shape(a);
-    int64_t m = shape.dim[shape.rank - 2], n = shape.dim[shape.rank - 1], k = complete || m < n ? m : n;
-    wf_array *out[2] = { NULL };
-    bool well;
-    if (!m || !n || !j.count) {
-        const bool no_columns = k && !n; /* any orthonormal q of m columns is right */
-        wf_array *one = no_columns ? identity(&j, a, m) : NULL;
-        wf_array *all = one ? wf_view_broadcast(one, wfl_job_shape(&j, m, k)) : NULL;
-        out[0] = !no_columns ? nothing(&j, j.dtype, m, k) : all ? wf_array_contiguous(all) : NULL;
-        out[1] = nothing(&j, j.dtype, k, n);
-        well = out[0] && out[1];
-        wf_release(one);
-        wf_release(all);
-    } else
-        well = wfl_large_qr(&j, a, m, n, k, out);
-    return hand(&j, well, out, (wf_array * *[]){ q, r }, 2);
+    const int64_t k = complete || j.rows < j.columns ? j.rows : j.columns;
+    j.want[0] = (wfl_wanted){ j.dtype, j.rows, k };
+    j.want[1] = (wfl_wanted){ j.dtype, k, j.columns };
+    return run_into(&j, qr, a, (wf_array * *[]){ q, r }, 2);
 }

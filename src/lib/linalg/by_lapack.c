@@ -44,8 +44,8 @@ static void *real_at(const wfl_job *j, void *data, int64_t i, int64_t n)
     return (char *)data + (size_t)(i * n) * wf_dtype_size(wf_dtype_part(j->dtype));
 }
 
-/* True after a matrix for which LAPACK returned 0; else with an error. */
-static bool succeeded(const wfl_job *j, int64_t i, int said, const char *why)
+/* True after a matrix for which LAPACK returned 0; else with an error or a note. */
+static bool succeeded(wfl_job *j, int64_t i, int said, wfl_refusal why)
 {
     if (said > 0)
         wfl_job_refuse(j, i, why);
@@ -78,10 +78,10 @@ wf_array *wfl_large_solve(wfl_job *j, const wf_array *a, const wf_array *b, int6
         return NULL;
     void *p, *q;
     wf_array *m = own_copy(j, a, false, &p), *x = own_copy(j, b, true, &q), *out = NULL;
-    bool well = m && x && wfl_job_is_finite(j, m, wfl_not_finite);
+    bool well = m && x && wfl_job_is_finite(j, m, WFL_NOT_FINITE);
     for (int64_t i = 0; well && i < j->count; ++i)
         well =
-            succeeded(j, i, wfl_lapack_solve(&j->lapack, n, k, at(j, p, i, n * n), at(j, q, i, n * k)), "is singular");
+            succeeded(j, i, wfl_lapack_solve(&j->lapack, n, k, at(j, p, i, n * n), at(j, q, i, n * k)), WFL_SINGULAR);
     if (well)
         out = turned_back(j, x, false);
     wf_release(m);
@@ -96,9 +96,9 @@ wf_array *wfl_large_cholesky(wfl_job *j, const wf_array *a, int64_t n)
         return NULL;
     void *p;
     wf_array *l = own_copy(j, a, false, &p), *out = NULL;
-    bool well = l && wfl_job_is_finite(j, l, wfl_not_finite);
+    bool well = l && wfl_job_is_finite(j, l, WFL_NOT_FINITE);
     for (int64_t i = 0; well && i < j->count; ++i)
-        well = succeeded(j, i, wfl_lapack_cholesky(&j->lapack, n, at(j, p, i, n * n)), "is not positive definite");
+        well = succeeded(j, i, wfl_lapack_cholesky(&j->lapack, n, at(j, p, i, n * n)), WFL_NOT_POSITIVE);
     for (int64_t i = 0; well && i < j->count * n; ++i) /* the upper triangles */
         memset(at(j, p, i * n + i % n + 1, 1), 0, (size_t)(n - 1 - i % n) * j->lapack.size);
     if (well)
@@ -115,10 +115,10 @@ bool wfl_large_eigh(wfl_job *j, const wf_array *a, int64_t n, wf_array **values,
     void *p, *w;
     wf_array *m = own_copy(j, a, false, &p);
     *values = own_result(j, wf_dtype_part(j->dtype), n, -1, &w);
-    bool well = m && *values && wfl_job_is_finite(j, m, wfl_not_finite);
+    bool well = m && *values && wfl_job_is_finite(j, m, WFL_NOT_FINITE);
     for (int64_t i = 0; well && i < j->count; ++i)
         well = succeeded(j, i, wfl_lapack_eigh(&j->lapack, n, vectors != NULL, at(j, p, i, n * n), real_at(j, w, i, n)),
-                         "has eigenvalues that LAPACK does not find");
+                         WFL_NO_EIGENVALUES);
     if (well)
         *values = delivered(j, *values);
     if (well && vectors)
@@ -141,12 +141,12 @@ bool wfl_large_svd(wfl_job *j, const wf_array *a, int64_t m, int64_t n, bool vec
         out[0] = own_result(j, j->dtype, m, few, &u);
         out[2] = own_result(j, j->dtype, few, n, &vh);
     }
-    bool well = x && out[1] && (!vectors || (out[0] && out[2])) && wfl_job_is_finite(j, x, wfl_not_finite);
+    bool well = x && out[1] && (!vectors || (out[0] && out[2])) && wfl_job_is_finite(j, x, WFL_NOT_FINITE);
     for (int64_t i = 0; well && i < j->count; ++i)
         well = succeeded(j, i,
                          wfl_lapack_svd(&j->lapack, m, n, at(j, p, i, m * n), real_at(j, s, i, few),
                                         vectors ? at(j, u, i, m * few) : NULL, vectors ? at(j, vh, i, few * n) : NULL),
-                         "has singular values that LAPACK does not find");
+                         WFL_NO_SINGULAR_VALUES);
     for (int i = 0; well && i < 3; ++i)
         if (out[i]) {
             out[i] = delivered(j, out[i]);
@@ -165,8 +165,8 @@ wf_array *wfl_large_lstsq(wfl_job *j, const wf_array *a, const wf_array *b, int6
         return NULL;
     void *p, *q = NULL;
     wf_array *t = own_copy(j, a, true, &p), *right = own_copy(j, b, true, &q), *x = NULL, *part = NULL, *out = NULL;
-    bool well = t && right && wfl_job_is_finite(j, t, wfl_not_finite) &&
-                wfl_job_is_finite(j, right, "has a right-hand side with an element that is not finite");
+    bool well =
+        t && right && wfl_job_is_finite(j, t, WFL_NOT_FINITE) && wfl_job_is_finite(j, right, WFL_RIGHT_NOT_FINITE);
     if (well && m < n) /* solutions need more memory than right-hand sides */
         x = wf_array_resize(right, NULL, (const int64_t[]){ 0, 0, n - m }, WF_BORDER_VALUE, 0);
     else if (well)
@@ -174,7 +174,7 @@ wf_array *wfl_large_lstsq(wfl_job *j, const wf_array *a, const wf_array *b, int6
     well = x && wf_map(x, &q, NULL) == WF_OK;
     for (int64_t i = 0; well && i < j->count; ++i)
         well = succeeded(j, i, wfl_lapack_lstsq(&j->lapack, m, n, k, least, at(j, p, i, m * n), at(j, q, i, k * ldb)),
-                         "has singular values that LAPACK does not find");
+                         WFL_NO_SINGULAR_VALUES);
     if (well)
         part = wf_view_slice(x, 2, 0, n, 1);
     if (part)
@@ -195,10 +195,10 @@ bool wfl_large_slogdet(wfl_job *j, const wf_array *a, int64_t n, wf_array *out[2
     wf_array *m = own_copy(j, a, false, &p);
     out[0] = own_result(j, j->dtype, -1, -1, &sign);
     out[1] = own_result(j, part, -1, -1, &log_of);
-    bool well = m && out[0] && out[1] && wfl_job_is_finite(j, m, wfl_not_finite);
+    bool well = m && out[0] && out[1] && wfl_job_is_finite(j, m, WFL_NOT_FINITE);
     for (int64_t i = 0; well && i < j->count; ++i) {
         double s[2] = { 0 }, l = 0;
-        well = succeeded(j, i, wfl_lapack_slogdet(&j->lapack, n, at(j, p, i, n * n), s, &l), "");
+        well = succeeded(j, i, wfl_lapack_slogdet(&j->lapack, n, at(j, p, i, n * n), s, &l), WFL_NOT_REFUSED);
         const float narrow[2] = { (float)s[0], (float)s[1] }, low = (float)l;
         memcpy(at(j, sign, i, 1), part == WF_F64 ? (const void *)s : narrow, j->lapack.size);
         memcpy(real_at(j, log_of, i, 1), part == WF_F64 ? (const void *)&l : &low, wf_dtype_size(part));
@@ -220,10 +220,11 @@ bool wfl_large_qr(wfl_job *j, const wf_array *a, int64_t m, int64_t n, int64_t k
     const wf_shape flat = { .rank = 3, .dim = { j->count, k, m } };
     wf_array *t = own_copy(j, a, true, &p), *columns = wf_empty(j->ctx, j->dtype, flat, .device = WF_CPU);
     out[1] = own_result(j, j->dtype, k, n, &r);
-    bool well = t && columns && out[1] && wf_map(columns, &q, NULL) == WF_OK && wfl_job_is_finite(j, t, wfl_not_finite);
+    bool well = t && columns && out[1] && wf_map(columns, &q, NULL) == WF_OK && wfl_job_is_finite(j, t, WFL_NOT_FINITE);
     for (int64_t i = 0; well && i < j->count; ++i)
-        well = succeeded(
-            j, i, wfl_lapack_qr(&j->lapack, m, n, k, at(j, p, i, m * n), at(j, q, i, k * m), at(j, r, i, k * n)), "");
+        well = succeeded(j, i,
+                         wfl_lapack_qr(&j->lapack, m, n, k, at(j, p, i, m * n), at(j, q, i, k * m), at(j, r, i, k * n)),
+                         WFL_NOT_REFUSED);
     if (well) {
         out[0] = turned_back(j, columns, false);
         out[1] = delivered(j, out[1]);

@@ -34,12 +34,11 @@ static wf_array *if_well(bool well, wf_array *out)
     return NULL;
 }
 
-wf_array *wfl_small_solve(const wfl_job *j, const wf_array *a, const wf_array *b, int n, int64_t k)
+wf_array *wfl_small_solve(wfl_job *j, const wf_array *a, const wf_array *b, int n, int64_t k)
 {
     wf_array *x, *out = wfl_job_result(j, j->dtype, n, k, &x), *m = wfl_job_packed(j, a, false),
                  *r = wfl_job_packed(j, b, false);
-    bool well = x && m && r && wfl_job_is_finite(j, m, wfl_not_finite) &&
-                wfl_job_is_finite(j, r, "has a right-hand side with an element that is not finite");
+    bool well = x && m && r && wfl_job_is_finite(j, m, WFL_NOT_FINITE) && wfl_job_is_finite(j, r, WFL_RIGHT_NOT_FINITE);
     if (well) {
         int at_once = k <= WF_MAT_MOST ? (int)k : 1;
         wf_val p[WF_MAT_MOST * WF_MAT_MOST], q[WF_MAT_MOST * WF_MAT_MOST], zero;
@@ -50,7 +49,7 @@ wf_array *wfl_small_solve(const wfl_job *j, const wf_array *a, const wf_array *b
         read_matrix(g, r, n, at_once, from, q);
         wf_mat_solve(g, n, p, at_once, q, q);
         write_matrix(g, x, n, at_once, from, q);
-        well = wf_run(g) == WF_OK && wfl_job_is_finite(j, x, "is singular");
+        well = wf_run(g) == WF_OK && wfl_job_is_finite(j, x, WFL_SINGULAR);
     }
     wf_array *all[] = { x, m, r };
     for (int i = 0; i < 3; ++i)
@@ -58,10 +57,10 @@ wf_array *wfl_small_solve(const wfl_job *j, const wf_array *a, const wf_array *b
     return if_well(well, out);
 }
 
-wf_array *wfl_small_cholesky(const wfl_job *j, const wf_array *a, int n)
+wf_array *wfl_small_cholesky(wfl_job *j, const wf_array *a, int n)
 {
     wf_array *l, *out = wfl_job_result(j, j->dtype, n, n, &l), *m = wfl_job_packed(j, a, false);
-    bool well = l && m && wfl_job_is_finite(j, m, wfl_not_finite);
+    bool well = l && m && wfl_job_is_finite(j, m, WFL_NOT_FINITE);
     if (well) {
         wf_val p[WF_MAT_MOST * WF_MAT_MOST];
         wf_graph *g = begin_points(j, 0);
@@ -69,20 +68,20 @@ wf_array *wfl_small_cholesky(const wfl_job *j, const wf_array *a, int n)
         read_matrix(g, m, n, n, zero, p);
         wf_mat_cholesky(g, n, p, p);
         write_matrix(g, l, n, n, zero, p);
-        well = wf_run(g) == WF_OK && wfl_job_is_finite(j, l, "is not positive definite");
+        well = wf_run(g) == WF_OK && wfl_job_is_finite(j, l, WFL_NOT_POSITIVE);
     }
     wf_release(l);
     wf_release(m);
     return if_well(well, out);
 }
 
-bool wfl_small_eigh(const wfl_job *j, const wf_array *a, int n, wf_array **values, wf_array **vectors)
+bool wfl_small_eigh(wfl_job *j, const wf_array *a, int n, wf_array **values, wf_array **vectors)
 {
     wf_array *w, *v = NULL, *m = wfl_job_packed(j, a, false);
     *values = wfl_job_result(j, j->dtype, n, -1, &w);
     if (vectors)
         *vectors = wfl_job_result(j, j->dtype, n, n, &v);
-    bool well = w && m && (v || !vectors) && wfl_job_is_finite(j, m, wfl_not_finite);
+    bool well = w && m && (v || !vectors) && wfl_job_is_finite(j, m, WFL_NOT_FINITE);
     if (well) {
         wf_val p[WF_MAT_MOST * WF_MAT_MOST], e[WF_MAT_MOST];
         wf_graph *g = begin_points(j, 0);

@@ -1,6 +1,5 @@
 /* matrices.c - see matrices.h. */
 #include "matrices.h"
-#include "weft/distributed.h"
 #include <stdio.h>
 
 /* ---- arguments ---- */
@@ -15,19 +14,10 @@ static wf_dtype common_dtype(wf_dtype a, wf_dtype b)
     return wide ? WF_F64 : WF_F32;
 }
 
-/* False, with an error, for an array whose elements are not all here. */
-static bool is_here(const wf_array *x, const char *function, const char *name)
-{
-    const char *advice = "give its block, if it has whole matrices (wf_array_block), or collect it (wf_array_collect)";
-    if (wf_array_dist(x))
-        wfl_array_fail(wf_array_context(x), WF_ERR_ARG, "%s: `%s` is distributed: %s", function, name, advice);
-    return !wf_array_dist(x);
-}
-
 bool wfl_job_begin(wfl_job *j, const char *function, const char *name, const wf_array *a, bool square)
 {
     *j = (wfl_job){ .ctx = wf_array_context(a), .function = function };
-    if (!a || !wfl_array_known(a, function) || !is_here(a, function, name))
+    if (!a || !wfl_array_known(a, function))
         return false;
     wf_freeze_refuse(j->ctx, function, "it is work of the host, and results are checked");
     wf_shape shape = wf_array_shape(a);
@@ -47,14 +37,17 @@ bool wfl_job_begin(wfl_job *j, const char *function, const char *name, const wf_
     j->dtype = dtype_of(a);
     j->batch = shape;
     j->batch.rank -= 2;
+    j->whole = j->batch;
     j->count = wfl_axes_count(&j->batch, WF_ALL_AXES);
+    j->rows = shape.dim[shape.rank - 2];
+    j->columns = j->k = shape.dim[shape.rank - 1];
     return true;
 }
 
 bool wfl_job_begin_with(wfl_job *j, const wf_array *a, const wf_array *b)
 {
     wf_shape s = wf_array_shape(a), t = wf_array_shape(b);
-    if (!wfl_array_known(b, j->function) || !is_here(b, j->function, "b") || !wfl_array_together(a, b, j->function))
+    if (!wfl_array_known(b, j->function) || !wfl_array_together(a, b, j->function))
         return false;
     int64_t rows = s.dim[s.rank - 2];
     if (t.rank < 2 || t.dim[t.rank - 2] != rows || t.dim[t.rank - 1] > INT32_MAX ||
@@ -66,7 +59,9 @@ bool wfl_job_begin_with(wfl_job *j, const wf_array *a, const wf_array *b)
                        j->function, one, (long long)rows, other);
         return false;
     }
+    j->whole = j->batch;
     j->count = wfl_axes_count(&j->batch, WF_ALL_AXES);
+    j->k = t.dim[t.rank - 1];
     j->dtype = common_dtype(j->dtype, dtype_of(b));
     return true;
 }
@@ -120,19 +115,39 @@ wf_array *wfl_job_result(const wfl_job *j, wf_dtype dtype, int64_t rows, int64_t
 }
 
 /* ---- matrices that have no result ---- */
-void wfl_job_refuse(const wfl_job *j, int64_t i, const char *why)
+void wfl_job_refuse(wfl_job *j, int64_t i, wfl_refusal why)
 {
-    char at[160] = "", *end = at;
-    int64_t index[WF_MAX_RANK];
+    int64_t stride = 1;
+    j->refusal = why;
+    j->refused = 0;
     for (int d = j->batch.rank - 1; d >= 0; --d) {
-        index[d] = i % j->batch.dim[d];
+        j->refused += (i % j->batch.dim[d] + j->first[d]) * stride;
         i /= j->batch.dim[d];
+        stride *= j->whole.dim[d];
     }
-    for (int d = 0; d < j->batch.rank; ++d)
+}
+
+void wfl_job_report(const wfl_job *j)
+{
+    static const char *const why[] = {
+        [WFL_NOT_FINITE] = "has an element that is not finite",
+        [WFL_RIGHT_NOT_FINITE] = "has a right-hand side with an element that is not finite",
+        [WFL_SINGULAR] = "is singular",
+        [WFL_NOT_POSITIVE] = "is not positive definite",
+        [WFL_NO_EIGENVALUES] = "has eigenvalues that LAPACK does not find",
+        [WFL_NO_SINGULAR_VALUES] = "has singular values that LAPACK does not find",
+    };
+    char at[160] = "", *end = at;
+    int64_t index[WF_MAX_RANK], i = j->refused;
+    for (int d = j->whole.rank - 1; d >= 0; --d) {
+        index[d] = i % j->whole.dim[d];
+        i /= j->whole.dim[d];
+    }
+    for (int d = 0; d < j->whole.rank; ++d)
         end += snprintf(end, sizeof at - (size_t)(end - at), "%s%lld", d ? ", " : " [", (long long)index[d]);
-    if (j->batch.rank)
+    if (j->whole.rank)
         snprintf(end, sizeof at - (size_t)(end - at), "]");
-    wfl_array_fail(j->ctx, WF_ERR_ARG, "%s: matrix%s of `a` %s", j->function, at, why);
+    wfl_array_fail(j->ctx, WF_ERR_ARG, "%s: matrix%s of `a` %s", j->function, at, why[j->refusal]);
 }
 
 /* Returns the first of the matrices, [count, rows, columns], that has an element that is not finite; -1: none, -2: an
@@ -158,12 +173,10 @@ static int64_t first_not_finite(const wfl_job *j, const wf_array *x)
     return found;
 }
 
-bool wfl_job_is_finite(const wfl_job *j, const wf_array *x, const char *why)
+bool wfl_job_is_finite(wfl_job *j, const wf_array *x, wfl_refusal why)
 {
     int64_t found = wf_array_count(x) ? first_not_finite(j, x) : -1;
     if (found >= 0)
         wfl_job_refuse(j, found, why);
     return found == -1;
 }
-
-const char *const wfl_not_finite = "has an element that is not finite";
