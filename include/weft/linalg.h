@@ -38,7 +38,7 @@ WF_API void wf_mat_lstsq(wf_graph *graph, int m, int n, const wf_val *a, const w
  * the functions above, on the arrays' device, others one by one by a LAPACK, which the first use opens: OpenBLAS, MKL,
  * libflame or liblapack, or what WEFT_LAPACK names. Dtypes: f64, c128; f32, c64 also of f16, bf16, c32; f64 of integers.
  * Errors: a matrix without a result or with an element that is not finite is WF_ERR_ARG, and the message names it;
- * WF_ERR_UNSUPPORTED: no LAPACK. Waits: for the result. Not within frozen sequences. */
+ * WF_ERR_UNSUPPORTED: no LAPACK. Waits: for the result. Not within frozen sequences. Of distributed arrays: collective. */
 /* x of a x = b: a is [..., n, n], b [..., n, k], whose batches broadcast; b NULL: the identity, for the inverse.
  * Errors: a singular matrix. Source: LU factors with partial pivoting (LAPACK getrf, getrs).
  * Example: wf_array *x = wf_solve(a, b); */

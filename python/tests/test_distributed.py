@@ -278,6 +278,21 @@ def test_products(a):
     assert (a @ weft.asarray(x[0].T)).ranks is a.ranks
 
 
+def test_decompositions(a):
+    m, b = x[:, :4] + 200 * numpy.eye(4, dtype="f4"), x[:, 1:, :2]
+    matrices = a[:, :4] + weft.asarray(200 * numpy.eye(4, dtype="f4"))
+    same(weft.linalg.solve(matrices), weft.linalg.solve(weft.asarray(m)))
+    same(weft.linalg.solve(matrices, a[:, 1:, :2]), weft.linalg.solve(weft.asarray(m), weft.asarray(b)))
+    same(weft.linalg.solve(weft.asarray(m), a[0, :4]), weft.linalg.solve(weft.asarray(m), weft.asarray(x[0, :4])))
+    same(weft.linalg.cholesky(matrices), weft.linalg.cholesky(weft.asarray(m)))
+    for made, right in zip(weft.linalg.eigh(matrices), weft.linalg.eigh(weft.asarray(m))):
+        same(made, right)
+        assert made.ranks is a.ranks
+    matrices[4] = 0
+    with pytest.raises(weft.ArgumentError, match=r"wf_solve: matrix \[4\] of `a` is singular"):
+        weft.linalg.solve(matrices)
+
+
 def test_masks(a):
     same(a[a > 1], weft.asarray(x[x > 1]))
     same(a[weft.asarray(x > 1)], weft.asarray(x[x > 1]))

@@ -135,6 +135,17 @@ def products(a):
     yield weft.tensordot(a, a, 2 * [[1, 2]])
 
 
+def decomposed(a):
+    """Small matrices, which need no LAPACK, in blocks of them and in others."""
+    m = a[:, 2:5, 1:4] + 9 * weft.asarray(numpy.eye(3, dtype="f4"))
+    yield weft.linalg.solve(m)
+    yield weft.linalg.solve(m, a[:, 2:5, :1])
+    yield weft.linalg.solve(m, weft.asarray(x[0, :3]))
+    yield weft.linalg.solve(weft.asarray(numpy.eye(3, dtype="f4") * 2), a[:, :3])
+    yield weft.linalg.cholesky(m)
+    yield from weft.linalg.eigh(m)
+
+
 def computed(a):
     """Results by name; `a` may be distributed."""
     yield "diffused", diffused(a, 5)
@@ -165,6 +176,7 @@ def computed(a):
     yield "sliced", list(sliced(a))
     yield "assigned", list(assigned(a))
     yield "products", list(products(a))
+    yield "decomposed", list(decomposed(a))
 
 
 def parts(made):
@@ -229,6 +241,13 @@ def check_mistakes(group):
             assert False
         except (weft.ArgumentError, BufferError) as e:
             assert "Array.collect" in str(e)
+    singular = weft.zeros((7, 2, 2), ranks=group)
+    singular[:5] = numpy.eye(2, dtype="f4")  # the last two are zeros
+    try:
+        weft.linalg.solve(singular)
+        assert False
+    except weft.ArgumentError as e:
+        assert str(e) == "wf_solve: matrix [5] of `a` is singular", e
     if group.size > 1:
         try:
             weft.zeros(SHAPE, ranks=group, grid=(3 * group.size, 0, 0))
