@@ -6,7 +6,6 @@
 #include "distributed_world.h"
 #include "weft/fft.h"
 #include "weft/functions.h"
-#include "weft/linalg.h"
 #include "weft/project.h"
 #include "weft/signal.h"
 #include "weft/xform.h"
@@ -196,6 +195,45 @@ static void masks(distributed_world *w)
         divided(w, wf_array_compress(plain, mask));
         wf_array *released[] = { x, plain, a, none, all, mask, other, ordinary };
         for (int i = 0; i < 8; ++i)
+            wf_release(released[i]);
+    }
+}
+
+/* Writes values to a copy of `a` where a mask holds. Consumes the values. */
+static void assign(distributed_world *w, const wf_array *a, const wf_array *mask, wf_array *values)
+{
+    wf_array *b = wf_array_copy(a);
+    wf_array_assign_where(b, mask, values);
+    wf_release(values);
+    world_spoil(w, b);
+    world_result(w, b);
+}
+
+/* Values in order, and one value, where the array, the mask and the values are cut in different ways, or ordinary. */
+static void assigned(distributed_world *w)
+{
+    static const wf_shape shapes[] = { { .rank = 1, .dim = { 37 } },
+                                       { .rank = 2, .dim = { 9, 14 } },
+                                       { .rank = 3, .dim = { 5, 6, 7 } } };
+    for (int k = 0; k < 6; ++k) {
+        const wf_shape shape = shapes[k % 3];
+        wf_array *x = world_filled(w, WF_F32, shape, 61), *y = world_filled(w, k < 3 ? WF_F64 : WF_I32, shape, 62);
+        wf_array *plain = world_whole(w, WF_F32, shape, 63), *none = mask_of(w, x, 0, 0), *all = mask_of(w, x, 0, 8);
+        wf_array *mask = mask_of(w, x, 0, 3), *other = mask_of(w, x, k % 3 ? WF_AXES(0) : 0, 2);
+        wf_array *ordinary = w->ranks ? wf_array_collect(mask) : wf_retain(mask);
+        assign(w, x, mask, wf_array_compress(y, mask));
+        assign(w, y, other, wf_array_compress(x, other));
+        assign(w, x, all, wf_array_compress(y, all));
+        assign(w, x, none, wf_array_compress(y, none));
+        assign(w, x, ordinary, wf_array_compress(plain, ordinary));
+        assign(w, plain, mask, wf_array_compress(y, mask));
+        assign(w, x, mask, wf_full(w->ctx, WF_F32, WF_SCALAR, 2.5));
+        assign(w, x, other, wf_full(w->ctx, WF_I32, WF_SHAPE(1, 1), 3));
+        wf_array *itself = wf_array_cast(mask, WF_F32), *few = wf_array_compress(y, mask);
+        wf_array_assign_where(itself, itself, few); /* the mask is the array */
+        world_result(w, itself);
+        wf_array *released[] = { x, y, plain, none, all, mask, other, ordinary, few };
+        for (size_t i = 0; i < sizeof released / sizeof *released; ++i)
             wf_release(released[i]);
     }
 }
@@ -430,6 +468,7 @@ static const distributed_case cases[] = {
     { "quantiles", quantiles },
     { "several quantiles", several_quantiles },
     { "masks", masks },
+    { "assigned where a mask holds", assigned },
     { "dropped axes", dropped_axes },
     { "bins", bins },
     { "regions", regions },
@@ -481,7 +520,8 @@ static wf_status refuse(wf_ranks *ranks, void *user)
     wf_array *view = wf_view_slice(x, 0, 0, 2, 1);
     bool right = !view && wf_last_status(ctx) == WF_ERR_ARG && strstr(wf_last_message(ctx), "distributed");
     wf_clear_error(ctx);
-    right = right && !wf_cholesky(x) && strstr(wf_last_message(ctx), "wf_cholesky: `a` is distributed: give its block");
+    right = right && wf_array_assign_where(x, x, line) == WF_ERR_SHAPE &&
+            strstr(wf_last_message(ctx), "wf_array_assign_where: 5 values for the 60 elements where the mask holds");
     wf_clear_error(ctx);
     right = right && wf_array_insert(line, x, (int64_t[]){ 0 }) == WF_ERR_SHAPE;
     if (!right)

@@ -279,6 +279,12 @@ static void compress(subject *s)
 }
 static void where(subject *s) { wf_release(wf_array_where(s->in)); }
 static void array_compress(subject *s) { wf_release(wf_array_compress(s->in, s->in)); }
+static void assign_where(subject *s)
+{
+    wf_array *all = wf_full(ctx, WF_F32, WF_SHAPE(N), 1);
+    OK(ctx, wf_array_assign_where(s->in, all, s->in));
+    wf_release(all);
+}
 static void all_close(subject *s)
 {
     bool close;
@@ -322,6 +328,7 @@ static void test_refused(void **state)
         { compress, "wf_compress cannot be in a frozen sequence: how many elements", false },
         { where, "wf_array_where cannot be in", false },
         { array_compress, "wf_array_compress cannot be in", false },
+        { assign_where, "wf_array_assign_where cannot be in", false },
         { all_close, "wf_array_all_close cannot be in", false },
         { regions, "wf_array_extract_regions cannot be in", false },
         { sort, "wf_array_sort cannot be in", true },

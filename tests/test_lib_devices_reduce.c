@@ -230,9 +230,14 @@ static void compress(void)
         TAKE(wf_array_compress(a, masks_of[i]));
         TAKE(wf_array_compress(v, masks_of[i]));
     }
+    wf_array *chosen = wf_array_compress(v, mask), *single = numbers(WF_F32, WF_SHAPE(1));
+    DONE(wf_array_assign_where(a, mask, chosen));
+    DONE(wf_array_assign_where(v, mask, single));
+    TAKE(wf_array_copy(a));
+    TAKE(wf_array_copy(v));
     TAKE(wf_array_where(e));
     TAKE(wf_array_compress(e, e));
-    RELEASE(mask, a, v, e, nowhere);
+    RELEASE(mask, a, v, e, nowhere, chosen, single);
 }
 
 static void histogram(void)

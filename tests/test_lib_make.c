@@ -119,6 +119,49 @@ static void test_copies(void **state)
 }
 
 /* Copies large enough to be done in squares. */
+/* Values in the order of the elements, for masks of any dtype and layout; one value for all. */
+static void test_assign_where(void **state)
+{
+    (void)state;
+    for (int rank = 1; rank <= 3; ++rank) {
+        const wf_shape shape = { .rank = rank, .dim = { rank == 1 ? 30 : 5, rank == 2 ? 6 : 3, 2 } };
+        wf_array *a = counting(WF_F64, shape), *mask = counting(WF_I32, shape),
+                 *values = counting(WF_I16, WF_SHAPE(20));
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, mask, wf_mod(wf_in(g, mask), 3)); /* 0, 1, 2, 0, ... */
+        OK(ctx, wf_run(g));
+        OK(ctx, wf_array_assign_where(a, mask, values));
+        double want[30];
+        for (int i = 0; i < 30; ++i)
+            want[i] = i % 3 ? i - i / 3 - 1 : i;
+        expect_f64(a, want, 30, __FILE__, __LINE__);
+        wf_array *turned = wf_view_slice(mask, 0, -1, WF_END_INDEX, -1), *one = counting(WF_U8, WF_SHAPE(1, 1));
+        OK(ctx, wf_array_assign_where(a, turned, one));
+        const int row = 30 / (int)shape.dim[0];
+        for (int i = 0; i < 30; ++i)
+            want[i] = ((int)(shape.dim[0] - 1) * row - i / row * row + i % row) % 3 ? 0 : want[i];
+        expect_f64(a, want, 30, __FILE__, __LINE__);
+        OK(ctx, wf_array_assign_where(mask, mask, values)); /* the mask is the array */
+        wf_array *short_of = counting(WF_I16, WF_SHAPE(18)), *pairs = wf_array_cast(values, WF_C64);
+        REFUSED(ctx, wf_array_assign_where(a, a, short_of), WF_ERR_SHAPE, "wf_array_assign_where: 18 values for the ");
+        EXPECT(ctx, wf_array_assign_where(a, values, values), WF_ERR_SHAPE);
+        EXPECT(ctx, wf_array_assign_where(a, mask, pairs), WF_ERR_DTYPE);
+        EXPECT(ctx, wf_array_assign_where(a, mask, NULL), WF_ERR_ARG);
+        wf_array *all[] = { a, mask, values, turned, one, short_of, pairs };
+        for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+            wf_release(all[i]);
+    }
+    wf_array *none = wf_empty(ctx, WF_F32, WF_SHAPE(3, 0)), *no_values = wf_empty(ctx, WF_F32, WF_SHAPE(0)),
+             *number = wf_full(ctx, WF_F32, WF_SCALAR, 5), *two = wf_full(ctx, WF_F32, WF_SCALAR, 2);
+    OK(ctx, wf_array_assign_where(none, none, no_values));
+    OK(ctx, wf_array_assign_where(number, number, two));
+    expect_f64(number, (const double[]){ 2 }, 1, __FILE__, __LINE__);
+    EXPECT(ctx, wf_array_assign_where(number, number, no_values), WF_ERR_SHAPE);
+    wf_array *all[] = { none, no_values, number, two };
+    for (int i = 0; i < 4; ++i)
+        wf_release(all[i]);
+}
+
 static void test_transposed(void **state)
 {
     (void)state;
@@ -332,9 +375,11 @@ static void test_tile_and_repeat(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fill),       cmocka_unit_test(test_copies),  cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_transposed), cmocka_unit_test(test_extract), cmocka_unit_test(test_large),
-        cmocka_unit_test(test_insert),     cmocka_unit_test(test_resize),  cmocka_unit_test(test_tile_and_repeat),
+        cmocka_unit_test(test_fill),       cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_ranges),     cmocka_unit_test(test_assign_where),
+        cmocka_unit_test(test_transposed), cmocka_unit_test(test_extract),
+        cmocka_unit_test(test_large),      cmocka_unit_test(test_insert),
+        cmocka_unit_test(test_resize),     cmocka_unit_test(test_tile_and_repeat),
     };
     return RUN_ON_ALL(tests);
 }

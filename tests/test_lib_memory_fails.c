@@ -109,6 +109,11 @@ static wf_status parts(wf_context *ctx)
         take(ctx, wf_array_slice(a, WF_SHAPE(3, 2), (wf_axis_slice[]){ { 5, -2, 0 }, { 0, 3, 1 } }));
         note(ctx, wf_array_assign_slice(a, WF_SHAPE(2, 2), (wf_axis_slice[]){ { 1, 2, 1 }, { 0, 1, 0 } }, at));
         take(ctx, wf_array_reshape(a, WF_SHAPE(-1, 3)));
+        wf_array *on = wf_array_cast(a, WF_BOOL), *values = on ? wf_array_compress(a, on) : NULL;
+        note(ctx, values ? wf_array_assign_where(a, on, values) : missing(ctx));
+        note(ctx, on ? wf_array_assign_where(a, on, on) == WF_ERR_SHAPE ? WF_OK : missing(ctx) : missing(ctx));
+        wf_release(on);
+        wf_release(values);
         take(ctx, wf_array_tile(a, times));
         take(ctx, wf_array_repeat(a, 1, 2));
         wf_array *regions = wf_array_extract_regions(a, WF_SHAPE(2, 3), at, WF_BORDER_CLAMP, 0);

@@ -119,6 +119,9 @@ static void check_functions(const char *what)
     MAKES(wf_array_searchsorted(without, without, false));
     MAKES(wf_array_where(without));
     MAKES(wf_array_compress(without, without));
+    WANTS(wf_array_assign_where(without, other, other));
+    WANTS(wf_array_assign_where(other, without, other));
+    WANTS(wf_array_assign_where(other, other, without));
     MAKES(wf_array_histogram(without, 4, 0, 1));
     WANTS(wf_array_random_uniform(without, random, 0, 1));
     WANTS(wf_array_random_normal(without, random, 0, 1));

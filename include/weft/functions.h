@@ -174,6 +174,9 @@ WF_API wf_array *wf_array_searchsorted(const wf_array *sorted, const wf_array *v
 WF_API wf_array *wf_array_where(const wf_array *mask);
 /* [count]: the elements of `array` there, in the same order. Shapes: one shape. */
 WF_API wf_array *wf_array_compress(const wf_array *array, const wf_array *mask);
+/* Writes values [count] to the elements of `array` where `mask` is not 0, in C order, or one value to all of them.
+ * Shapes: `array` and `mask` have one. Waits: for the mask, unless there is one value. Cost: a few passes. */
+WF_API wf_status wf_array_assign_where(wf_array *array, const wf_array *mask, const wf_array *values);
 /* The m different elements [m], ascending; i64: the index in C order of the first of each [m], the place of each
  * element's value among them (the shape of the array), and how many there are of each [m]. Any pointer may be NULL.
  * -0 and +0 are equal, NaNs are not. Dtypes: not complex. Waits: for the array. Cost: as wf_array_argsort. */

@@ -79,26 +79,13 @@ static bool find_own(wf_array *array, wf_array *mask, wfl_ordered *own, const ch
     return (!array || wf_array_block_end(array, from) == WF_OK) && ok;
 }
 
-/* Returns an array that is distributed as another one: itself, or a copy. */
-static wf_array *cut_as(const wf_array *array, const wf_array *as)
-{
-    if (wf_array_dist(array) && wfl_same_dist(wf_array_dist(array), wf_array_dist(as)))
-        return wf_retain(array);
-    wf_array *copy =
-        wf_empty_distributed(wf_array_context(as), wf_array_dtype(array), wf_array_ranks(as), wf_array_dist(as));
-    if (!copy || wf_array_assign(copy, array) == WF_OK)
-        return copy;
-    wf_release(copy);
-    return NULL;
-}
-
 static wf_array *chosen_of_ranks(const wf_array *array, const wf_array *mask, const char *function)
 {
     const wf_array *as = wf_array_dist(mask) ? mask : array;
     if (!wfl_distributed_together(wf_array_context(mask), function, as, as))
         return NULL;
     wfl_ordered own = { NULL, NULL }, got = { NULL, NULL };
-    wf_array *on = cut_as(mask, as), *from = on && array ? cut_as(array, as) : NULL, *out = NULL;
+    wf_array *on = wfl_cut_as(mask, as), *from = on && array ? wfl_cut_as(array, as) : NULL, *out = NULL;
     if (on && (from || !array)) {
         const bool ok = find_own(from, on, &own, function);
         out = new_result(on, array ? wf_array_dtype(array) : WF_I64, ok ? wf_array_count(own.elements) : 0, function);

@@ -140,6 +140,18 @@ wf_array *wfl_distributed_whole(const wf_array *x, wf_dtype dtype, const wf_shap
     return wf_empty_distributed(wf_array_context(x), dtype, wf_array_ranks(x), &dist);
 }
 
+wf_array *wfl_cut_as(const wf_array *array, const wf_array *as)
+{
+    if (wf_array_dist(array) && wfl_same_dist(wf_array_dist(array), wf_array_dist(as)))
+        return wf_retain(array);
+    wf_array *copy =
+        wf_empty_distributed(wf_array_context(as), wf_array_dtype(array), wf_array_ranks(as), wf_array_dist(as));
+    if (!copy || wf_array_assign(copy, array) == WF_OK)
+        return copy;
+    wf_release(copy);
+    return NULL;
+}
+
 /* ---- steps ---- */
 /* Replaces the array by a copy that is cut in another way. */
 static wf_status move(const wfl_lines *l, wf_array **array, const wf_dist *dist)

@@ -32,6 +32,8 @@ bool wfl_same_dist(const wf_dist *a, const wf_dist *b);
 /* How an array of this shape, with as many axes as x, is cut over the ranks of x, which do not divide these axes: as x is, if
  * that does. */
 wf_dist wfl_dist_whole(const wf_array *x, const wf_shape *shape, wf_axes axes);
-/* Collective: a new array that is cut so. */
+/* Collective: an array with the elements of another one of the same shape, cut as `as`: itself, or a copy. NULL: an error. */
+wf_array *wfl_cut_as(const wf_array *array, const wf_array *as);
+/* Collective: a new array that is cut so that ranks do not divide these axes. */
 wf_array *wfl_distributed_whole(const wf_array *x, wf_dtype dtype, const wf_shape *shape, wf_axes axes);
 #endif
