@@ -70,6 +70,7 @@ static void broadcasts(distributed_world *w)
 {
     solve(w, WF_F32, WF_SHAPE(3, 3), WF_SHAPE(11, 3, 2));
     solve(w, WF_F32, WF_SHAPE(11, 3, 3), WF_SHAPE(3, 2));
+    solve(w, WF_F32, WF_SHAPE(3, 3), WF_SHAPE(1, 3, 2));
     solve(w, WF_F64, WF_SHAPE(1, 3, 3), WF_SHAPE(4, 7, 3, 2));
     solve(w, WF_F64, WF_SHAPE(5, 1, 3, 3), WF_SHAPE(4, 3, 2));
     if (lapack)

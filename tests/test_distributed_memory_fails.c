@@ -68,6 +68,18 @@ static wf_array *slice_of(const wf_array *x)
     return out;
 }
 
+/* Values for the elements where a mask holds. */
+static wf_array *assigned_of(const wf_array *x)
+{
+    wf_array *y = wf_array_copy(x), *few = y ? wf_array_compress(x, x) : NULL;
+    const bool ok = few && wf_array_assign_where(y, x, few) == WF_OK;
+    wf_release(few);
+    if (ok)
+        return y;
+    wf_release(y);
+    return NULL;
+}
+
 /* Of an array that is cut as the product is, and one of which each rank needs all rows. */
 static wf_array *product_of(const wf_array *x)
 {
@@ -248,6 +260,7 @@ static void memory_fails(void **state)
                       { "sum", column_sums_of, true, 1, 3 },
                       { "product", product_of, true, 3, 3 },
                       { "slice", slice_of, true, 2, 3 },
+                      { "assigned", assigned_of, true, 5, 3 },
                       { "eigenvectors", eigenvectors_of, true, 2, 3 },
                       { "one matrix", orthonormal_of, true, 1, 3 },
                       { "determinant", determinant_of, true, 2, 3 } };

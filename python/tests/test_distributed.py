@@ -302,10 +302,34 @@ def test_masks(a):
         same(weft.nonzero(a > 1)[axis], weft.asarray(places))
 
 
+@pytest.mark.parametrize("of_mask", [lambda a: a > 50, lambda a: weft.asarray(x > 50), lambda a: x > 50])
+def test_values_for_masks(a, of_mask):
+    count = int((x > 50).sum())
+    for value in (7, numpy.arange(count), numpy.arange(count, dtype="i2")[None], weft.asarray(x)[x > 50] * 2, a[a > 50] / 3):
+        b, want = a.copy(), x.copy()
+        b[of_mask(a)] = value
+        want[x > 50] = numpy.asarray(value.collect() if isinstance(value, weft.Array) else value).reshape(-1)
+        same(b, want)
+    b, want = a.copy(), x.copy()
+    b[of_mask(a)] += 2
+    want[x > 50] += 2
+    same(b, want)
+    plain = weft.asarray(x.copy())
+    plain[a > 50] = a[a > 50] + 1
+    assert numpy.array_equal(plain, numpy.where(x > 50, x + 1, x))
+    for wrong, error, text in (
+        (numpy.arange(3), weft.ShapeError, f"3 values for the {count} elements where the mask holds"),
+        (x, weft.ShapeError, "`values` has 3 axes, not one"), (1j, weft.DtypeError, "complex numbers cannot be stored"),
+    ):
+        with pytest.raises(error, match=text):
+            a[of_mask(a)] = wrong
+    same(a, x)
+
+
 @pytest.mark.parametrize("use", [
     numpy.asarray, memoryview, pickle.dumps, lambda a: a.tolist(), lambda a: a.tobytes(),
     lambda a: a.numpy(), lambda a: a.strides, lambda a: weft.cumsum(a), lambda a: weft.png(a[0]),
-    lambda a: numpy.fft.fft(a), lambda a: a.__setitem__([0, 1], 1), lambda a: a.__setitem__(a > x + 1, x),
+    lambda a: numpy.fft.fft(a), lambda a: a.__setitem__([0, 1], 1), lambda a: a.__setitem__(([0, 1], [1, 2]), 1),
     lambda a: numpy.add.at(a, [0], 1),
 ])
 def test_what_needs_all_elements(a, use):

@@ -10,7 +10,7 @@ import operator
 
 from . import _weft
 from ._arrays import has_buffer
-from ._c_functions import argsort, compress, flatnonzero, iota, min_max
+from ._c_functions import _assign_where, argsort, compress, flatnonzero, iota, min_max
 from ._functions import unravel_index
 from ._shapes import broadcast_shapes
 from ._weft import Array, BoundsError, Graph, ShapeError, asarray, empty, ops
@@ -258,6 +258,11 @@ def put(array: Array, key: Any, value: Any) -> None:
     """array[key] = value, for keys with arrays or masks."""
     mask = _whole_mask(array, key)
     value = _value_for(array, value)
+    if mask is not None and any(x.ranks is not None for x in (array, mask, value)):
+        while value.ndim > 1 and value.shape[0] == 1:
+            value = value[0]
+        _assign_where(array, mask, value)
+        return
     if mask is not None and value.size == 1 and value.ndim <= 1:
         array[...] = ops.select(mask, value.reshape(()), array)
         return

@@ -111,6 +111,9 @@ def assigned(a):
     c[1:] = c[:-1]
     c[:, ::-2, 3:5] = numpy.arange(10).reshape(5, 2)
     c[c > 1] = 0
+    c[a < -1] = weft.asarray(x[x < -1] * 3)
+    c[a > 0.5] = a[a > 0.5] + 1
+    c[x > 1.5] += 2
     c[..., 0] = c[..., 1]
     yield c
     c = weft.zeros_like(a)

@@ -23,14 +23,16 @@ static bool count_along(const wf_array *mask, wf_array *sums[WF_MAX_RANK])
     return ok;
 }
 
-/* Returns how many elements hold before each line of the last axis, for several axes. NULL: an error. */
+/* Returns how many elements hold before each one. The last scan is a launch of its own, so that each rank needs of the others
+ * what comes before its block, but not their masks. */
 static wf_array *count_before(const wf_array *mask, wf_array *const sums[WF_MAX_RANK])
 {
     const int rank = wf_array_shape(mask).rank;
     wf_array *before = NULL;
-    for (int d = 1; d < rank; ++d) { /* before each index of the axes up to d - 1 */
+    for (int d = 1; d <= rank; ++d) { /* before each index of the first d axes */
         wf_graph *g = wfl_begin(wf_array_context(mask), function);
-        const wf_val own = wf_scan(WF_JOIN_ADD, wf_in(g, sums[d]), d - 1, true, false);
+        const wf_val v = d < rank ? wf_in(g, sums[d]) : holds(g, mask);
+        const wf_val own = wf_scan(WF_JOIN_ADD, v, d - 1, true, false);
         wf_array *next = wfl_kept(g, mask, before ? wf_add(own, wf_in(g, before)) : own);
         wf_release(before);
         before = next;
@@ -82,15 +84,13 @@ static wf_status write_in_order(wf_array *array, const wf_array *mask, const wf_
     }
     if (ok && count) {
         before = count_before(mask, sums);
-        ok = before || rank == 1;
-        status = ok ? WF_OK : wfl_array_error(ctx);
+        status = before ? WF_OK : wfl_array_error(ctx);
     }
-    if (ok && count) {
+    if (before) {
         wf_graph *g = wfl_begin(ctx, function);
-        const wf_val on = holds(g, mask), own = wf_scan(WF_JOIN_ADD, on, rank - 1, true, false);
-        const wf_val place = before ? wf_add(own, wf_in(g, before)) : own, hit = wf_ne(on, 0);
-        const wf_val v = wf_gather(wf_in(g, values), wf_select(hit, place, 0));
-        wf_out(g, array, wf_select(hit, wf_cast(v, wf_array_dtype(array)), wf_in(g, array)));
+        const wf_val on = wf_ne(wf_in(g, mask), 0), place = wf_select(on, wf_in(g, before), 0);
+        const wf_val v = wf_cast(wf_gather(wf_in(g, values), place), wf_array_dtype(array));
+        wf_out(g, array, wf_select(on, v, wf_in(g, array)));
         status = wfl_run_into(g, array);
     }
     for (int d = 0; d < rank; ++d)

@@ -1,6 +1,6 @@
-/* operands.c - see operands.h. What a rank does not have of a distributed operand, one launch fetches into an array of which
- * each rank's block is what that rank needs. Elements that several ranks need are several times in this array, along axes of
- * their own.
+/* operands.c - see operands.h. What a rank does not have of a distributed operand is copied to an array of which each rank's
+ * block is what that rank needs. Elements that several ranks need are several times in this array, along axes of their own, and
+ * are fetched by a launch.
  */
 #include "operands.h"
 #include "lines.h"
@@ -36,7 +36,7 @@ static int find_parts(const wf_shape *shape, const wf_dist *c, int k, wf_dist *d
     return inserted;
 }
 
-/* Returns an array of the parts of x, cut so. */
+/* Returns an array of the parts of x, cut so. NULL: an error, the same on all ranks. */
 static wf_array *fetch_parts(const char *function, const wf_array *x, const wf_dist *dist, int k, int inserted,
                              wf_axes repeated)
 {
@@ -45,6 +45,13 @@ static wf_array *fetch_parts(const char *function, const wf_array *x, const wf_d
     wf_array *parts = wf_empty_distributed(ctx, wf_array_dtype(x), wf_array_ranks(x), dist);
     if (!parts)
         return NULL;
+    const wf_shape own = wf_array_shape(x);
+    if (!inserted && wfl_same_shape(&dist->shape, &own)) {
+        if (wf_array_redistribute(parts, x) == WF_OK)
+            return parts;
+        wf_release(parts);
+        return NULL;
+    }
     wf_graph *g = wfl_begin(ctx, function, .shape = dist->shape);
     wf_val index[WF_MAX_RANK];
     for (int i = 0; i < rank; ++i) {
