@@ -111,7 +111,6 @@ static wf_status parts(wf_context *ctx)
         take(ctx, wf_array_reshape(a, WF_SHAPE(-1, 3)));
         wf_array *on = wf_array_cast(a, WF_BOOL), *values = on ? wf_array_compress(a, on) : NULL;
         note(ctx, values ? wf_array_assign_where(a, on, values) : missing(ctx));
-        note(ctx, on ? wf_array_assign_where(a, on, on) == WF_ERR_SHAPE ? WF_OK : missing(ctx) : missing(ctx));
         wf_release(on);
         wf_release(values);
         take(ctx, wf_array_tile(a, times));
