@@ -1,7 +1,7 @@
 /* test_distributed_accumulations.c - accumulations into distributed arrays have the bits of one process, for any number of ranks
  * and any grid. Ranks are threads, each with a context of its own.
  *
- * ctest: threads
+ * ctest: threads long first_tier
  */
 #include "distributed_world.h"
 #include "weft/functions.h"
