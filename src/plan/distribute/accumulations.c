@@ -466,7 +466,7 @@ static bool choose_all(accumulations *a, bool *any)
         const char *why = NULL;
         if (!a->divided[r])
             continue;
-        a->way[r] = choose(a, r, &why);
+        a->way[r] = (uint8_t)choose(a, r, &why);
         if (a->way[r] == NONE)
             return wf__fail_store(a->p, a->stage, r, why);
     }
