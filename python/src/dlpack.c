@@ -322,14 +322,11 @@ static PyObject *ask(PyObject *object, PyObject *copy)
     return capsule;
 }
 
-/* The table of a type, which is looked up once, in a capsule; its context is not NULL if objects of the type may ask for
- * gradients. NULL: the type has none. A type that has one is never freed. */
-static PyObject *table_of(PyTypeObject *type)
+/* The table of a type, in a new capsule; its context is not NULL if objects of the type may ask for gradients. NULL, with or
+ * without an exception: the type has none. */
+static PyObject *find_table(PyTypeObject *type)
 {
-    static PyObject *known; /* by type */
-    PyObject *found = known || (known = PyDict_New()) ? PyDict_GetItemWithError(known, (PyObject *)type) : NULL;
-    if (found)
-        return found;
+    static bool yes = true;
     PyObject *capsule = PyObject_GetAttrString((PyObject *)type, attribute_table);
     const table *t =
         capsule && PyCapsule_IsValid(capsule, name_table) ? PyCapsule_GetPointer(capsule, name_table) : NULL;
@@ -337,16 +334,34 @@ static PyObject *table_of(PyTypeObject *type)
     PyErr_Clear();
     while (t && t->header.major != MAJOR)
         t = t->header.older;
-    if (t && t->lend && (capsule = PyCapsule_New((void *)(uintptr_t)t, name_table, NULL))) {
-        static bool yes = true;
-        const bool may_ask = PyObject_HasAttrString((PyObject *)type, "requires_grad");
-        if (PyCapsule_SetContext(capsule, may_ask ? &yes : NULL) == 0 &&
-            PyDict_SetItem(known, (PyObject *)type, capsule) == 0)
-            found = capsule; /* of the dictionary */
-        Py_DECREF(capsule);
+    if (!t || !t->lend || !(capsule = PyCapsule_New((void *)(uintptr_t)t, name_table, NULL)))
+        return NULL;
+    PyCapsule_SetContext(capsule, PyObject_HasAttrString((PyObject *)type, "requires_grad") ? &yes : NULL);
+    return capsule;
+}
+
+/* What is known of a type, borrowed: the capsule of find_table, True if it has __dlpack__ alone, or None. It is looked up once;
+ * types that are known are not freed. NULL: no memory. */
+static PyObject *known_of(PyTypeObject *type)
+{
+    enum { MOST = 256 };
+    static PyObject *known; /* by type */
+    if (!known && !(known = PyDict_New())) {
+        PyErr_Clear();
+        return NULL;
     }
+    PyObject *found = PyDict_GetItemWithError(known, (PyObject *)type);
+    if (found)
+        return found;
+    found = find_table(type);
+    if (!found)
+        found = Py_NewRef(PyObject_HasAttrString((PyObject *)type, "__dlpack__") ? Py_True : Py_None);
+    if (PyDict_Size(known) >= MOST)
+        PyDict_Clear(known);
+    const bool kept = PyDict_SetItem(known, (PyObject *)type, found) == 0;
+    Py_DECREF(found);
     PyErr_Clear();
-    return found;
+    return kept ? found : NULL;
 }
 
 /* A tensor of an object by the table of its type; NULL without an exception if __dlpack__ has to be asked: there is no
@@ -355,8 +370,8 @@ static PyObject *table_of(PyTypeObject *type)
 static versioned *ask_table(PyObject *object)
 {
     versioned *made = NULL;
-    PyObject *found = table_of(Py_TYPE(object));
-    const table *t = found ? PyCapsule_GetPointer(found, name_table) : NULL;
+    PyObject *found = known_of(Py_TYPE(object));
+    const table *t = found && PyCapsule_CheckExact(found) ? PyCapsule_GetPointer(found, name_table) : NULL;
     PyObject *wanted = t && PyCapsule_GetContext(found) ? PyObject_GetAttrString(object, "requires_grad") : NULL;
     const bool asks = wanted && PyObject_IsTrue(wanted) != 0;
     Py_XDECREF(wanted);
@@ -387,10 +402,11 @@ static PyObject *take_versioned(versioned *from)
 
 bool wfpy_has_dlpack(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object);
-    return !wfpy_is_array(object) && object != Py_None && !PyUnicode_Check(object) && !PyLong_Check(object) &&
-           !PyFloat_Check(object) && !PyTuple_Check(object) && !PyType_Check(object) &&
-           (table_of(type) || PyObject_HasAttrString((PyObject *)type, "__dlpack__"));
+    if (wfpy_is_array(object) || PyUnicode_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
+        PyType_Check(object))
+        return false;
+    PyObject *found = known_of(Py_TYPE(object));
+    return found && found != Py_None;
 }
 
 PyObject *wfpy_from_dlpack(PyObject *object, PyObject *copy)
