@@ -2,7 +2,7 @@
  * ranks and any grid; results are distributed as the operand, and a matrix without a result is the same error on all ranks. Ranks
  * are threads, each with a context of its own.
  *
- * ctest: threads first_tier
+ * ctest: long first_tier
  */
 #include "distributed_world.h"
 #include "weft/functions.h"
