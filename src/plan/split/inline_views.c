@@ -156,14 +156,18 @@ bool wf__remember(splitter *s, group *g, wf__ref node, uint32_t frame, wf__ref v
     return true;
 }
 
-/* Returns the node that r at a frame is recorded as; 0 = none yet. */
+/* Returns the node that r at a frame is recorded as; 0 = none yet, or none that can be used behind the loop that has it. */
 static wf__ref known(const splitter *s, group *g, wf__ref r, uint32_t frame)
 {
     bool anew = s->cone[r] & WF__ANEW;
+    wf__ref value = 0;
     if (!frame && !anew)
-        return g->map[r];
-    const wf__recorded *e = g->recorded_size ? find(g, r, frame) : NULL;
-    return e && e->value && (!anew || e->era == s->era) ? e->value : 0;
+        value = g->map[r];
+    else if (g->recorded_size) {
+        const wf__recorded *e = find(g, r, frame);
+        value = !anew || e->era == s->era ? e->value : 0;
+    }
+    return value && wf__is_hidden(&g->ir, value) ? 0 : value;
 }
 
 static bool same_lines(const wf__frame *a, const wf__frame *b)
