@@ -321,70 +321,6 @@ static void ended_views(void **state)
     expect(end_wrongly, 1, WF_ERR_ARG, "wf_array_block_end: other views of the block exist");
 }
 
-/* ---- the log ---- */
-static void note_text(int level, const char *text, void *user)
-{
-    (void)level;
-    if (strstr(text, "fetches all elements along axis 0, which 3 ranks share"))
-        ++*(int *)user;
-}
-
-/* What a launch reads of an array of 6 rows along its first axis. */
-enum { ROWS = 6 };
-typedef struct reads {
-    int64_t columns;
-    bool ends; /* the first and the last row, else all rows */
-    int notes; /* expected of each rank */
-} reads;
-
-static wf_status read_along_axis(wf_ranks *ranks, void *user)
-{
-    const reads *c = user;
-    const wf_shape shape = WF_SHAPE(ROWS, c->columns);
-    int notes = 0;
-    wf_config config = { .size = sizeof config, .threads = 1, .log = note_text, .log_user = &notes };
-    rank r = { .ctx = wf_context_new(&config), .ranks = ranks, .me = wf_ranks_rank(ranks), .n = wf_ranks_size(ranks) };
-    const wf_dist_options along_rows = { .size = sizeof along_rows, .grid = { r.n, 1 } };
-    wf_dist dist;
-    wf_array *a = NULL, *sums = NULL;
-    if (wf_dist_make(&shape, r.n, &along_rows, &dist) == WF_OK) {
-        a = wf_empty_distributed(r.ctx, WF_F32, ranks, &dist);
-        sums = wf_empty_distributed(r.ctx, WF_F32, ranks, &dist);
-    }
-    fill(&r, a);
-    for (int k = 0; k < 2; ++k) {
-        wf_graph *g = wf_begin(r.ctx, .shape = shape);
-        wf_var sum = wf_local(g, WF_F32, 0);
-        wf_val i, x = wf_index(g, 1);
-        if (c->ends)
-            wf_set(sum, wf_add(wf_read(g, a, 0, x), wf_read(g, a, ROWS - 1, x)));
-        else
-            WF_FOR (g, i, 0, ROWS, 1) {
-                wf_inc(sum, wf_read(g, a, i, x));
-                WF_END(g);
-            }
-        wf_out(g, sums, wf_get(sum));
-        wf_run(g);
-    }
-    wf_status status = wf_last_status(r.ctx);
-    wf_release(a);
-    wf_release(sums);
-    wf_context_free(r.ctx);
-    return status != WF_OK ? status : notes == c->notes ? WF_OK : WF_ERR_CONTRACT;
-}
-
-static void whole_axes_are_logged(void **state)
-{
-    static const reads cases[] = { { 70000, false, 1 }, { 4, false, 0 }, { 70000, true, 0 } };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        wf_ranks_error e = { 0 };
-        reads c = cases[i];
-        if (wf_ranks_threads(3, read_along_axis, &c, NULL, &e) != WF_OK)
-            fail_msg("case %d: rank %d: %s: %s", (int)i, (int)e.rank, wf_status_name(e.status), e.text);
-    }
-}
-
 /* ---- memory that fails on one rank ---- */
 #ifdef WEFT_DEBUG_CHECKS /* else allocations cannot be made to fail */
 typedef struct failing {
@@ -696,7 +632,7 @@ int main(void)
         cmocka_unit_test(cancelled_work),       cmocka_unit_test(refusals),
         cmocka_unit_test(unknown_indices),      cmocka_unit_test(wrong_arguments),
         cmocka_unit_test(different_recordings), cmocka_unit_test(views),
-        cmocka_unit_test(ended_views),          cmocka_unit_test(whole_axes_are_logged),
+        cmocka_unit_test(ended_views),
 #ifdef WEFT_DEBUG_CHECKS
         cmocka_unit_test(memory_fails),         cmocka_unit_test(elements_that_were_not_received),
 #endif

@@ -1,6 +1,6 @@
 /* test_ranks_neighbours.c - a launch that reads neighbours of points fetches the elements that it reads of other blocks, each
  * once, in one message from each rank that has some, and nothing that is there already. A group that counts messages is
- * compared with the elements that each point reads, one by one.
+ * compared with the elements that each point reads, one by one. The log tells of axes that are fetched as a whole.
  *
  * ctest: threads no_kernels
  */
@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <weft/dist.h>
 #include <weft/distributed.h>
+#include <weft/functions.h>
 
-enum { AXES = 3, HEADER = 16, MOST_AWAY = 130 };
+enum { AXES = 3, HEADER = 16, MOST_AWAY = 130, ROWS = 6 };
 
 /* Elements that a launch reads, as distances from the point. */
 typedef struct reads {
@@ -277,8 +278,73 @@ static void borders(void **state)
         }
 }
 
+/* ---- the log ---------------------------------------------------------------------------------------------------- */
+
+static void note_text(int level, const char *text, void *user)
+{
+    (void)level;
+    if (strstr(text, "fetches all elements along axis 0, which 3 ranks share"))
+        ++*(int *)user;
+}
+
+/* What a launch reads of an array of ROWS rows along its first axis. */
+typedef struct rows_read {
+    int64_t columns;
+    bool ends; /* the first and the last row, else all rows */
+    int notes; /* expected of each rank */
+} rows_read;
+
+static wf_status read_along_axis(wf_ranks *ranks, void *user)
+{
+    const rows_read *c = user;
+    const wf_shape shape = WF_SHAPE(ROWS, c->columns);
+    int notes = 0;
+    wf_config config = { .size = sizeof config, .threads = 1, .log = note_text, .log_user = &notes };
+    wf_context *ctx = wf_context_new(&config);
+    const wf_dist_options along_rows = { .size = sizeof along_rows, .grid = { wf_ranks_size(ranks), 1 } };
+    wf_dist dist;
+    wf_array *a = NULL, *sums = NULL;
+    if (wf_dist_make(&shape, wf_ranks_size(ranks), &along_rows, &dist) == WF_OK) {
+        a = wf_empty_distributed(ctx, WF_F32, ranks, &dist);
+        sums = wf_empty_distributed(ctx, WF_F32, ranks, &dist);
+    }
+    wf_array_fill(a, 1);
+    for (int k = 0; k < 2; ++k) {
+        wf_graph *g = wf_begin(ctx, .shape = shape);
+        wf_var sum = wf_local(g, WF_F32, 0);
+        wf_val i, x = wf_index(g, 1);
+        if (c->ends)
+            wf_set(sum, wf_add(wf_read(g, a, 0, x), wf_read(g, a, ROWS - 1, x)));
+        else
+            WF_FOR (g, i, 0, ROWS, 1) {
+                wf_inc(sum, wf_read(g, a, i, x));
+                WF_END(g);
+            }
+        wf_out(g, sums, wf_get(sum));
+        wf_run(g);
+    }
+    wf_status status = wf_last_status(ctx);
+    wf_release(a);
+    wf_release(sums);
+    wf_context_free(ctx);
+    return status != WF_OK ? status : notes == c->notes ? WF_OK : WF_ERR_CONTRACT;
+}
+
+static void whole_axes_are_logged(void **state)
+{
+    static const rows_read cases[] = { { 70000, false, 1 }, { 4, false, 0 }, { 70000, true, 0 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        wf_ranks_error e = { 0 };
+        rows_read c = cases[i];
+        if (wf_ranks_threads(3, read_along_axis, &c, NULL, &e) != WF_OK)
+            fail_msg("case %d: rank %d: %s: %s", (int)i, (int)e.rank, wf_status_name(e.status), e.text);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(inner_ranks), cmocka_unit_test(borders) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(inner_ranks), cmocka_unit_test(borders),
+                                        cmocka_unit_test(whole_axes_are_logged) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

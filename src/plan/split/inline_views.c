@@ -156,7 +156,8 @@ bool wf__remember(splitter *s, group *g, wf__ref node, uint32_t frame, wf__ref v
     return true;
 }
 
-/* Returns the node that r at a frame is recorded as; 0 = none yet, or none that can be used behind the loop that has it. */
+/* Returns the node that r at a frame is recorded as. 0 = there is none, or it belongs to a loop that has ended, so that later
+ * nodes cannot use it. */
 static wf__ref known(const splitter *s, group *g, wf__ref r, uint32_t frame)
 {
     bool anew = s->cone[r] & WF__ANEW;
