@@ -13,22 +13,13 @@
 #include "run/cpu/boxes.h"
 #include "run/cpu/gather_messages.h"
 #include "run/cpu/join_ranks.h"
+#include "run/cpu/point_ranges.h"
 
 enum { RANGE = 1 << 14, BITS = 64 };
 
-typedef struct slot { /* positions or elements of the points */
-    char *base;
-    const int64_t *stride; /* along each loop */
-    size_t size;
-} slot;
-
 typedef struct load {
-    const wf__stage *stage;
     int array;
-    slot at, to;
-    const int64_t *lo, *hi; /* points in loops */
-    int64_t points;
-    int64_t first, ranges; /* the number of its first range, and of its ranges */
+    wf__points points;
 } load;
 
 typedef struct word { /* of a bitmap */
@@ -80,19 +71,6 @@ typedef struct row { /* n points of a load */
     int64_t n, at_step, to_step; /* bytes from point to point */
 } row;
 
-/* Returns the position of a point; -1 = none. */
-static inline int64_t position(const char *at, size_t size)
-{
-    int32_t narrow;
-    int64_t wide;
-    if (size == sizeof narrow) {
-        memcpy(&narrow, at, sizeof narrow);
-        return narrow;
-    }
-    memcpy(&wide, at, sizeof wide);
-    return wide;
-}
-
 static cursor *cursor_of(const row *r, int owner) { return &r->g->cursor[r->range * r->g->ranks + owner]; }
 
 /* Returns the entry of an element in the list of its block, which is a new one unless the last one is the same. */
@@ -125,12 +103,12 @@ static inline bool all_own(const wf__asked_array *a, const char *at, int64_t ste
         return false;
     if (at_size == sizeof(int32_t)) /* as in four bytes, which processors compare several of at once */
         for (int64_t i = 0; i < n; ++i) {
-            const int32_t x = (int32_t)position(at + (size_t)i * at_size, at_size);
+            const int32_t x = (int32_t)wf__point_position(at + (size_t)i * at_size, at_size);
             own += (x >= (int32_t)lo) & (x < (int32_t)hi);
         }
     else
         for (int64_t i = 0; i < n; ++i) {
-            const int64_t x = position(at + (size_t)i * at_size, at_size);
+            const int64_t x = wf__point_position(at + (size_t)i * at_size, at_size);
             own += (x >= lo) & (x < hi);
         }
     return own == n;
@@ -143,9 +121,10 @@ static inline void copy_own(const row *r, const wf__asked_array *a, const char *
     const char *base = a->base;
     const int64_t stride = a->axis->stride * (int64_t)size, to_step = r->to_step;
     for (int64_t i = 0; i < n; ++i)
-        wf__asked_move(
-            to + i * to_step,
-            (const char *)((uintptr_t)base + (uintptr_t)(position(at + (size_t)i * at_size, at_size) * stride)), size);
+        wf__asked_move(to + i * to_step,
+                       (const char *)((uintptr_t)base +
+                                      (uintptr_t)(wf__point_position(at + (size_t)i * at_size, at_size) * stride)),
+                       size);
 }
 
 /* Sorts n <= SOME points by kind. axes: of the array. */
@@ -156,7 +135,7 @@ static inline void sort(const wf__asked_array *a, int axes, const char *at, int6
     const int64_t lo = a->gives ? a->axis->lo : 0, hi = a->gives ? a->axis->hi : 0, stride = a->axis->stride;
     int own = 0, others = 0;
     for (int64_t i = 0; i < n; ++i, at += step) {
-        const int64_t x = position(at, at_size);
+        const int64_t x = wf__point_position(at, at_size);
         if ((uint64_t)x >= elements)
             continue;
         bool is_own;
@@ -263,7 +242,7 @@ static inline void set_own(const row *r, const some *s, const char *at, char *to
 {
     const wf__asked_array *a = &r->g->array[r->load->array];
     for (int64_t i = 0; i < n && s->own + s->others < n; ++i)
-        if ((uint64_t)position(at + i * r->at_step, r->load->at.size) >= a->elements)
+        if ((uint64_t)wf__point_position(at + i * r->at_step, r->load->points.at.size) >= a->elements)
             memset(to + i * r->to_step, 0, size);
     for (int k = 0; k < s->own; ++k)
         wf__asked_move(to + s->own_point[k] * r->to_step, wf__asked_element(a, s->own_offset[k]), size);
@@ -294,7 +273,7 @@ static inline void find_noted(const row *r, int64_t first, const char *at, size_
             if (point < 0 || point >= n)
                 continue;
             out->others_point[others] = (int32_t)point;
-            out->others_at[others++] = position(at + point * r->at_step, at_size);
+            out->others_at[others++] = wf__point_position(at + point * r->at_step, at_size);
         }
     out->others = others;
 }
@@ -340,48 +319,27 @@ static inline void walk_row(const row *r, purpose why, size_t at_size, size_t si
 /* The most frequent sizes of positions and elements have code of their own. */
 static void walk_row_of_size(const row *r, purpose why)
 {
-    if (r->load->at.size == 4 && r->load->to.size == 4)
+    if (r->load->points.at.size == 4 && r->load->points.value.size == 4)
         walk_row(r, why, 4, 4);
-    else if (r->load->at.size == 4 && r->load->to.size == 8)
+    else if (r->load->points.at.size == 4 && r->load->points.value.size == 8)
         walk_row(r, why, 4, 8);
     else
-        walk_row(r, why, r->load->at.size, r->load->to.size);
+        walk_row(r, why, r->load->points.at.size, r->load->points.value.size);
 }
 
-static char *address(const slot *s, const int64_t *index, int rank)
-{
-    int64_t offset = 0;
-    for (int d = 0; d < rank; ++d)
-        offset += index[d] * s->stride[d];
-    return (char *)((uintptr_t)s->base + (uintptr_t)offset * s->size);
-}
+typedef struct walk {
+    row row;
+    purpose why;
+} walk;
 
-/* Walks the points of a range in C order of the loops. */
-static void walk(const gather *g, const load *l, int64_t range, purpose why)
+static void walk_points(void *user, int64_t first, int64_t n, const char *at, char *value)
 {
-    const int rank = l->stage->lowered.rank, lane = rank - 1;
-    int64_t from = (range - l->first) * RANGE, end = wf__least(from + RANGE, l->points), index[WF_MAX_RANK];
-    row r = { .g = g,
-              .load = l,
-              .range = range,
-              .at_step = l->at.stride[lane] * (int64_t)l->at.size,
-              .to_step = l->to.stride[lane] * (int64_t)l->to.size };
-    for (int64_t d = lane, rest = from; d >= 0; --d) {
-        const int64_t n = l->hi[d] - l->lo[d];
-        index[d] = l->lo[d] + rest % n;
-        rest /= n;
-    }
-    while (from < end) {
-        r.first = from - (range - l->first) * RANGE;
-        r.n = wf__least(l->hi[lane] - index[lane], end - from);
-        r.at = address(&l->at, index, rank);
-        r.to = address(&l->to, index, rank);
-        walk_row_of_size(&r, why);
-        from += r.n;
-        index[lane] = l->lo[lane];
-        for (int d = lane - 1; d >= 0 && ++index[d] >= l->hi[d]; --d)
-            index[d] = l->lo[d];
-    }
+    walk *w = user;
+    w->row.first = first;
+    w->row.n = n;
+    w->row.at = at;
+    w->row.to = value;
+    walk_row_of_size(&w->row, w->why);
 }
 
 typedef struct task {
@@ -394,9 +352,15 @@ static void walk_range(void *user, int64_t range, int worker)
     const task *t = user;
     const load *l = t->g->load;
     WF__UNUSED(worker);
-    while (range >= l->first + l->ranges)
+    while (range >= l->points.first + l->points.ranges)
         ++l;
-    walk(t->g, l, range, t->why);
+    walk w = { .row = { .g = t->g,
+                        .load = l,
+                        .range = range,
+                        .at_step = wf__point_step(&l->points, &l->points.at),
+                        .to_step = wf__point_step(&l->points, &l->points.value) },
+               .why = t->why };
+    wf__points_walk(&l->points, range, walk_points, &w);
 }
 
 static void walk_all(const gather *g, purpose why)
@@ -411,7 +375,7 @@ static bool is_dense(const gather *g, int array)
 {
     int64_t points = 0, words = 0;
     for (int k = 0; k < g->loads; ++k)
-        points += g->load[k].array == array ? g->load[k].points : 0;
+        points += g->load[k].array == array ? g->load[k].points.n : 0;
     for (int r = 0; r < g->ranks; ++r)
         if (r != g->others->rank)
             words += wf__asked_block(&g->array[array], r) / BITS + 1;
@@ -424,8 +388,8 @@ static void choose_for(gather *g, int owner, int array)
     wanted *w = wanted_of(g, owner, array);
     int64_t lo = INT64_MAX, hi = -1;
     for (int k = 0; k < g->loads; ++k)
-        for (int64_t i = 0; i < g->load[k].ranges && g->load[k].array == array; ++i) {
-            cursor *c = &g->cursor[(g->load[k].first + i) * g->ranks + owner];
+        for (int64_t i = 0; i < g->load[k].points.ranges && g->load[k].array == array; ++i) {
+            cursor *c = &g->cursor[(g->load[k].points.first + i) * g->ranks + owner];
             lo = c->lo < lo ? c->lo : lo;
             hi = c->hi > hi ? c->hi : hi;
             c->first = w->n;
@@ -524,39 +488,20 @@ static bool ask(gather *g)
 }
 
 /* ---- a step ---- */
-static slot slot_of(const gather *g, const wf__stage *stage, uint32_t object)
-{
-    uint32_t s = 0;
-    while (stage->mem[s].object != object)
-        ++s;
-    const size_t size = wf__size(stage->lowered.slot[s].dtype);
-    return (slot){ .base = (char *)((uintptr_t)g->run->base[object] + (uintptr_t)stage->mem[s].offset * size),
-                   .stride = stage->mem[s].stride,
-                   .size = size };
-}
-
 /* Describes a load, and its array unless another load has the same. False = out of memory. */
 static bool add_load(gather *g, const wf__stage *stage)
 {
     const wf__gathered *how = stage->gather;
     load *l = &g->load[g->loads++];
-    *l = (load){ .stage = stage,
-                 .at = slot_of(g, stage, how->at),
-                 .to = slot_of(g, stage, how->to),
-                 .lo = wf__own_begin(stage),
-                 .hi = wf__own_end(stage),
-                 .points = 1,
-                 .first = g->ranges };
-    for (int d = 0; d < stage->lowered.rank; ++d)
-        l->points *= wf__greatest(l->hi[d] - l->lo[d], 0);
-    l->ranges = (l->points + RANGE - 1) / RANGE;
-    g->ranges += l->ranges;
-    while (l->array < g->arrays && (g->array[l->array].object != how->from || g->array[l->array].size != l->to.size))
+    *l = (load){ .points = wf__points_of(g->run, stage) };
+    g->ranges = wf__points_cut(&l->points, g->ranges, RANGE);
+    while (l->array < g->arrays &&
+           (g->array[l->array].object != how->from || g->array[l->array].size != l->points.value.size))
         ++l->array;
     if (l->array < g->arrays)
         return true;
     ++g->arrays;
-    return wf__asked_begin(&g->array[l->array], how, g->others->rank, g->run->base[how->from], l->to.size);
+    return wf__asked_begin(&g->array[l->array], how, g->others->rank, g->run->base[how->from], l->points.value.size);
 }
 
 /* Finds the points of this rank, and the memory for what it tells others. False = out of memory. */

@@ -13,6 +13,7 @@
 #include "run/cpu/boxes.h"
 #include "run/cpu/gather_array.h"
 #include "run/cpu/join_ranks.h"
+#include "run/cpu/point_ranges.h"
 
 enum {
     LEAST_RANGE = 1 << 14,    /* points */
@@ -23,24 +24,13 @@ enum {
     NUMBER = sizeof(uint32_t) /* bytes of the number in a record */
 };
 
-typedef struct slot { /* positions or values of the points */
-    const char *base;
-    const int64_t *stride; /* along each loop */
-    size_t size;
-} slot;
-
 typedef struct load { /* of a stage */
-    const wf__stage *stage;
+    wf__points points;
     wf__asked_array array;
     unsigned dtype; /* of the array */
-    slot at, value;
-    const int64_t *lo, *hi; /* points in loops */
-    int64_t points;
-    int64_t first, ranges; /* the number of its first range, and of its ranges */
-    int64_t range;         /* points of a range */
-    int shift;             /* a slice has 2^shift elements */
-    int64_t slices;        /* of each block */
-    int64_t bucket;        /* number of its first slice, among the slices of all loads for one rank */
+    int shift;      /* a slice has 2^shift elements */
+    int64_t slices; /* of each block */
+    int64_t bucket; /* number of its first slice, among the slices of all loads for one rank */
 } load;
 
 typedef struct records {    /* of this rank for all ranks, or of all ranks for this one */
@@ -66,21 +56,9 @@ typedef struct scatter {
     size_t *memory; /* of bytes and offset */
 } scatter;
 
-static size_t record_size(const load *l) { return NUMBER + l->value.size; }
+static size_t record_size(const load *l) { return NUMBER + l->points.value.size; }
 
 /* ---- walks over the points of a range ---- */
-static inline int64_t position(const char *at, size_t size)
-{
-    int32_t narrow;
-    int64_t wide;
-    if (size == sizeof narrow) {
-        memcpy(&narrow, at, sizeof narrow);
-        return narrow;
-    }
-    memcpy(&wide, at, sizeof wide);
-    return wide;
-}
-
 typedef struct row { /* n points of a load */
     const scatter *s;
     const load *l;
@@ -99,7 +77,7 @@ static inline void walk_row(const row *r, bool writes, size_t at_size, size_t si
     const bool sends = r->s->sends, one_axis = a->axes == 1 && a->axis->begin;
     char *out = r->s->mine.at;
     for (int64_t i = 0; i < r->n; ++i) {
-        const int64_t at = position(r->at + i * r->at_step, at_size);
+        const int64_t at = wf__point_position(r->at + i * r->at_step, at_size);
         int64_t number;
         int owner;
         if ((uint64_t)at >= elements)
@@ -128,7 +106,7 @@ static inline void walk_row(const row *r, bool writes, size_t at_size, size_t si
 /* The most frequent sizes of positions and values have code of their own. */
 static void walk_row_of_size(const row *r, bool writes)
 {
-    const size_t at = r->l->at.size, size = r->l->value.size;
+    const size_t at = r->l->points.at.size, size = r->l->points.value.size;
     if (!writes)
         walk_row(r, false, at, size);
     else if (at == 4 && size == 4)
@@ -139,39 +117,19 @@ static void walk_row_of_size(const row *r, bool writes)
         walk_row(r, true, at, size);
 }
 
-static const char *address(const slot *s, const int64_t *index, int rank)
-{
-    int64_t offset = 0;
-    for (int d = 0; d < rank; ++d)
-        offset += index[d] * s->stride[d];
-    return (const char *)((uintptr_t)s->base + (uintptr_t)offset * s->size);
-}
+typedef struct walk {
+    row row;
+    bool writes;
+} walk;
 
-/* Walks the points of a range in C order of the loops. */
-static void walk(const scatter *s, const load *l, int64_t range, bool writes)
+static void walk_points(void *user, int64_t first, int64_t n, const char *at, char *value)
 {
-    const int rank = l->stage->lowered.rank, lane = rank - 1;
-    int64_t from = (range - l->first) * l->range, end = wf__least(from + l->range, l->points), index[WF_MAX_RANK];
-    row r = { .s = s,
-              .l = l,
-              .at_step = l->at.stride[lane] * (int64_t)l->at.size,
-              .value_step = l->value.stride[lane] * (int64_t)l->value.size,
-              .cursor = s->cursor + s->cursors_of[l - s->load] + (range - l->first) * s->ranks * l->slices };
-    for (int64_t d = lane, rest = from; d >= 0; --d) {
-        const int64_t n = l->hi[d] - l->lo[d];
-        index[d] = l->lo[d] + rest % n;
-        rest /= n;
-    }
-    while (from < end) {
-        r.n = wf__least(l->hi[lane] - index[lane], end - from);
-        r.at = address(&l->at, index, rank);
-        r.value = address(&l->value, index, rank);
-        walk_row_of_size(&r, writes);
-        from += r.n;
-        index[lane] = l->lo[lane];
-        for (int d = lane - 1; d >= 0 && ++index[d] >= l->hi[d]; --d)
-            index[d] = l->lo[d];
-    }
+    walk *w = user;
+    WF__UNUSED(first);
+    w->row.n = n;
+    w->row.at = at;
+    w->row.value = value;
+    walk_row_of_size(&w->row, w->writes);
 }
 
 typedef struct task {
@@ -184,9 +142,16 @@ static void walk_range(void *user, int64_t range, int worker)
     const task *t = user;
     const load *l = t->s->load;
     WF__UNUSED(worker);
-    while (range >= l->first + l->ranges)
+    while (range >= l->points.first + l->points.ranges)
         ++l;
-    walk(t->s, l, range, t->writes);
+    walk w = { .row = { .s = t->s,
+                        .l = l,
+                        .at_step = wf__point_step(&l->points, &l->points.at),
+                        .value_step = wf__point_step(&l->points, &l->points.value),
+                        .cursor = t->s->cursor + t->s->cursors_of[l - t->s->load] +
+                                  (range - l->points.first) * t->s->ranks * l->slices },
+               .writes = t->writes };
+    wf__points_walk(&l->points, range, walk_points, &w);
 }
 
 static void walk_all(const scatter *s, bool writes)
@@ -219,7 +184,7 @@ static void place_ranges(const scatter *s)
             const load *l = &s->load[k];
             for (int64_t i = 0; i < l->slices; ++i) {
                 const int64_t begin = offset;
-                for (int64_t range = 0; range < l->ranges; ++range) {
+                for (int64_t range = 0; range < l->points.ranges; ++range) {
                     int64_t *cursor = &s->cursor[s->cursors_of[k] + (range * s->ranks + rank) * l->slices + i],
                             n = *cursor;
                     *cursor = offset;
@@ -255,7 +220,7 @@ static inline void add_records(const load *l, const char *at, int64_t n, int64_t
 /* Joins n records of one load and slice with the elements. first: the number of the slice's first element. */
 static void join_records(const load *l, const char *at, int64_t n, int64_t first)
 {
-    const unsigned join = l->stage->gather->join;
+    const unsigned join = l->points.stage->gather->join;
     const bool adds = join == WF_JOIN_ADD && wf__is_int(l->dtype);
     wf__asked_row row_of = { 0 };
     if (adds && l->array.size == 4) {
@@ -270,7 +235,7 @@ static void join_records(const load *l, const char *at, int64_t n, int64_t first
         uint32_t number;
         _Alignas(16) char value[16];
         memcpy(&number, at, NUMBER);
-        memcpy(value, at + NUMBER, l->value.size);
+        memcpy(value, at + NUMBER, l->points.value.size);
         wf__update(join, l->dtype, element_of(l, &row_of, first + number), value);
     }
 }
@@ -298,17 +263,6 @@ static void join_slice(void *user, int64_t i, int worker)
 }
 
 /* ---- a step ---- */
-static slot slot_of(const scatter *s, const wf__stage *stage, uint32_t object)
-{
-    uint32_t k = 0;
-    while (stage->mem[k].object != object)
-        ++k;
-    const size_t size = wf__size(stage->lowered.slot[k].dtype);
-    return (slot){ .base = (char *)((uintptr_t)s->run->base[object] + (uintptr_t)stage->mem[k].offset * size),
-                   .stride = stage->mem[k].stride,
-                   .size = size };
-}
-
 static unsigned dtype_of(const wf__stage *stage, uint32_t object)
 {
     uint32_t k = 0;
@@ -334,26 +288,14 @@ static bool add_load(scatter *s, const wf__stage *stage)
 {
     const wf__gathered *how = stage->gather;
     load *l = &s->load[s->loads++];
-    *l = (load){ .stage = stage,
-                 .dtype = dtype_of(stage, how->from),
-                 .at = slot_of(s, stage, how->at),
-                 .value = slot_of(s, stage, how->to),
-                 .lo = wf__own_begin(stage),
-                 .hi = wf__own_end(stage),
-                 .points = 1,
-                 .first = s->ranges,
-                 .bucket = s->buckets };
+    *l = (load){ .points = wf__points_of(s->run, stage), .dtype = dtype_of(stage, how->from), .bucket = s->buckets };
     if (!wf__asked_begin(&l->array, how, s->others->rank, s->run->base[how->from], wf__size(l->dtype)))
         return false;
-    for (int d = 0; d < stage->lowered.rank; ++d)
-        l->points *= wf__greatest(l->hi[d] - l->lo[d], 0);
     cut_blocks(s, l);
     const int64_t most = (int64_t)s->threads * RANGES_EACH;
-    l->range = wf__greatest(LEAST_RANGE, (l->points + most - 1) / most);
-    l->ranges = (l->points + l->range - 1) / l->range;
+    s->ranges = wf__points_cut(&l->points, s->ranges, wf__greatest(LEAST_RANGE, (l->points.n + most - 1) / most));
     s->cursors_of[l - s->load] = s->cursors;
-    s->cursors += l->ranges * s->ranks * l->slices;
-    s->ranges += l->ranges;
+    s->cursors += l->points.ranges * s->ranks * l->slices;
     s->buckets += l->slices;
     s->slices = wf__greatest(s->slices, l->slices);
     return true;
