@@ -69,8 +69,7 @@ static bool accumulate(wf_context *ctx, const job *j, wf_ranks *ranks, const tra
         for (int k = 0; k < j->values; k++)
             wf_accumulate_if(g, wf_ne(wf_mod(x, 3), 0), WF_JOIN_ADD, h, wf_add(x, k), wf_add(wf_in(g, at), k));
         ok = wf_run(g) == WF_OK;
-        *out = (traffic){ count->messages_out - before.messages_out, count->bytes_out - before.bytes_out,
-                          count->messages_in - before.messages_in, count->bytes_in - before.bytes_in };
+        *out = traffic_less(count, &before);
     }
     static _Thread_local int64_t all[N * APART], want[N * APART];
     wf_array *whole = ok ? wf_array_collect(h) : NULL;
@@ -86,13 +85,6 @@ static bool accumulate(wf_context *ctx, const job *j, wf_ranks *ranks, const tra
     return ok;
 }
 
-static bool same(const char *what, int rank, int64_t got, int64_t want)
-{
-    if (got != want)
-        fprintf(stderr, "%s: rank %d: %lld, expected %lld\n", what, rank, (long long)got, (long long)want);
-    return got == want;
-}
-
 static wf_status on_rank(wf_ranks *ranks, void *user)
 {
     const job *j = user;
@@ -105,14 +97,14 @@ static wf_status on_rank(wf_ranks *ranks, void *user)
     wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
     CHECK(ctx);
     bool ok = accumulate(ctx, &nothing, counting, &count, &least) && accumulate(ctx, j, counting, &count, &got);
-    const traffic more = expected(j, rank), none = expected(&nothing, rank);
-    ok = ok && same("messages out", rank, got.messages_out - least.messages_out, more.messages_out - none.messages_out);
-    ok = ok && same("bytes out", rank, got.bytes_out - least.bytes_out, more.bytes_out - none.bytes_out);
-    ok = ok && same("messages in", rank, got.messages_in - least.messages_in, more.messages_in - none.messages_in);
-    ok = ok && same("bytes in", rank, got.bytes_in - least.bytes_in, more.bytes_in - none.bytes_in);
-    /* counts of the slices of a block, at most 256 in all blocks, and whether ranks go on, twice */
-    ok = ok && least.bytes_out - none.bytes_out <= (int64_t)n * (8 * j->values * 256 / n + 16) &&
-         least.messages_out - none.messages_out <= 3 * ((int64_t)n - 1);
+    if (ok) {
+        const traffic all = expected(j, rank), none = expected(&nothing, rank);
+        const traffic more = traffic_less(&got, &least), want = traffic_less(&all, &none);
+        ok = traffic_same("an accumulation", rank, &more, &want);
+        /* counts of the slices of a block, at most 256 in all blocks, and whether ranks go on, twice */
+        ok = ok && least.bytes_out - none.bytes_out <= (int64_t)n * (8 * j->values * 256 / n + 16) &&
+             least.messages_out - none.messages_out <= 3 * ((int64_t)n - 1);
+    }
     wf_context_free(ctx);
     wf_ranks_free(counting);
     return ok ? WF_OK : WF_ERR_CONTRACT;
@@ -161,7 +153,8 @@ static wf_status own_places(wf_ranks *ranks, void *user)
         wf_accumulate(g, WF_JOIN_ADD, bins, 1, y, wf_mod(wf_cast(v, WF_I64), 5));
         CHECK_OK(wf_run(g));
     }
-    const bool ok = same("messages of own places", wf_ranks_rank(ranks), count.messages_out - before.messages_out, 0);
+    const traffic sent = traffic_less(&count, &before), nothing = { 0 };
+    const bool ok = traffic_same("own places", wf_ranks_rank(ranks), &sent, &nothing);
     wf_release(a);
     wf_release(sums);
     wf_release(bins);

@@ -161,8 +161,7 @@ static bool gather(wf_context *ctx, const job *j, wf_ranks *ranks, const traffic
         g = wf_begin(ctx, .shape = WF_SHAPE(N));
         wf_out(g, got, read_value(j, g, a, b, wf_in(g, at), wf_in(g, after)));
         ok = ok && wf_run(g) == WF_OK;
-        *out = (traffic){ count->messages_out - before.messages_out, count->bytes_out - before.bytes_out,
-                          count->messages_in - before.messages_in, count->bytes_in - before.bytes_in };
+        *out = traffic_less(count, &before);
     }
     float all[N];
     wf_array *whole = ok ? wf_array_collect(got) : NULL;
@@ -178,30 +177,22 @@ static bool gather(wf_context *ctx, const job *j, wf_ranks *ranks, const traffic
     return ok;
 }
 
-static bool same(const char *what, int rank, int64_t got, int64_t want)
-{
-    if (got != want)
-        fprintf(stderr, "%s: rank %d: %lld, expected %lld\n", what, rank, (long long)got, (long long)want);
-    return got == want;
-}
-
 /* True if a rank has got two elements of each neighbour. */
 static bool is_near(int rank, int ranks, const traffic *got)
 {
     const int neighbours = (rank > 0) + (rank + 1 < ranks);
-    return same("messages in", rank, got->messages_in, neighbours) &&
-           same("bytes in", rank, got->bytes_in, neighbours * (HEADER + 2 * (int64_t)sizeof(float)));
+    traffic want = *got;
+    want.messages_in = neighbours;
+    want.bytes_in = neighbours * (HEADER + 2 * (int64_t)sizeof(float));
+    return traffic_same("neighbours", rank, got, &want);
 }
 
 /* True if a rank has sent and received what a gather needs. least: traffic of the job `nothing`, which reads own elements. */
 static bool is_gathered(int rank, int ranks, const job *j, const traffic *got, const job *nothing, const traffic *least)
 {
-    const traffic more = expected(j, rank), none = expected(nothing, rank);
-    bool ok =
-        same("messages out", rank, got->messages_out - least->messages_out, more.messages_out - none.messages_out);
-    ok = same("bytes out", rank, got->bytes_out - least->bytes_out, more.bytes_out - none.bytes_out) && ok;
-    ok = same("messages in", rank, got->messages_in - least->messages_in, more.messages_in - none.messages_in) && ok;
-    ok = same("bytes in", rank, got->bytes_in - least->bytes_in, more.bytes_in - none.bytes_in) && ok;
+    const traffic all = expected(j, rank), none = expected(nothing, rank);
+    const traffic more = traffic_less(got, least), want = traffic_less(&all, &none);
+    const bool ok = traffic_same("a gather", rank, &more, &want);
     const int64_t counts = 24 * (j->loads == 1 ? 1 : 2); /* of each array, and whether ranks go on, twice */
     return ok && least->bytes_out - none.bytes_out <= (counts + 16) * ranks &&
            least->messages_out - none.messages_out <= 3 * ((int64_t)ranks - 1);

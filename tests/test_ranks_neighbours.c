@@ -150,19 +150,6 @@ static wf_kernel *record(wf_context *ctx, const job *j, const reads *r)
     return wf_compile(g);
 }
 
-static bool same(const char *what, int rank, traffic got, traffic want)
-{
-    if (got.messages_out == want.messages_out && got.bytes_out == want.bytes_out &&
-        got.messages_in == want.messages_in && got.bytes_in == want.bytes_in)
-        return true;
-    fprintf(stderr,
-            "%s: rank %d: %lld, %lld messages and %lld, %lld bytes out and in; expected %lld, %lld and %lld, %lld\n",
-            what, rank, (long long)got.messages_out, (long long)got.messages_in, (long long)got.bytes_out,
-            (long long)got.bytes_in, (long long)want.messages_out, (long long)want.messages_in,
-            (long long)want.bytes_out, (long long)want.bytes_in);
-    return false;
-}
-
 /* A launch of a list, and whether the array is written before. */
 typedef struct turn {
     const char *what;
@@ -211,11 +198,10 @@ static bool run_turns(wf_context *ctx, const job *j, wf_ranks *ranks, const traf
         }
         const traffic before = *count;
         ok = ok && wf_launch(kernel[t->kernel], WF_ARGS(WF_ARG("a", a), WF_ARG("out", out))) == WF_OK;
-        const traffic got = { count->messages_out - before.messages_out, count->bytes_out - before.bytes_out,
-                              count->messages_in - before.messages_in, count->bytes_in - before.bytes_in };
+        const traffic got = traffic_less(count, &before);
         bool any;
         const traffic want = expected(j, &r[t->kernel], there, rank, &any);
-        ok = ok && same(t->what, rank, got, want);
+        ok = ok && traffic_same(t->what, rank, &got, &want);
         there = any ? &r[t->kernel] : there;
     }
     for (int k = 0; k < KERNELS; k++)

@@ -197,3 +197,16 @@ wf_status counted_new(wf_ranks *ranks, traffic *count, wf_ranks **out, wf_ranks_
         counted_close(g);
     return status;
 }
+
+bool traffic_same(const char *what, int rank, const traffic *got, const traffic *want)
+{
+    const traffic less = traffic_less(got, want);
+    if (!less.messages_out && !less.bytes_out && !less.messages_in && !less.bytes_in)
+        return true;
+    fprintf(stderr,
+            "%s: rank %d: %lld, %lld messages and %lld, %lld bytes out and in; expected %lld, %lld and %lld, %lld\n",
+            what, rank, (long long)got->messages_out, (long long)got->messages_in, (long long)got->bytes_out,
+            (long long)got->bytes_in, (long long)want->messages_out, (long long)want->messages_in,
+            (long long)want->bytes_out, (long long)want->bytes_in);
+    return false;
+}

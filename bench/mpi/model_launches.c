@@ -143,10 +143,7 @@ static wf_status on_rank(wf_ranks *ranks, void *user)
         const traffic before = count;
         if (status == WF_OK)
             status = launch(&b);
-        mine->of_launch[k] = (traffic){ .messages_out = count.messages_out - before.messages_out,
-                                        .bytes_out = count.bytes_out - before.bytes_out,
-                                        .messages_in = count.messages_in - before.messages_in,
-                                        .bytes_in = count.bytes_in - before.bytes_in };
+        mine->of_launch[k] = traffic_less(&count, &before);
     }
     if (status != WF_OK)
         snprintf(mine->text, sizeof mine->text, "%.180s", b.ctx ? wf_last_message(b.ctx) : "no memory for a context");
