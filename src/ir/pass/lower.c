@@ -96,9 +96,11 @@ static bool is_scattered(const loops *w, const wf__node *n)
 }
 
 /* Returns the code size of the live nodes of a range, in nodes of the cheapest kind. LLVM takes minutes for long
- * code. */
+ * code. A reduction over the lane axis computes all lanes of its accumulators at once, which are some vectors. */
 static uint64_t code_of(const loops *w, const uint8_t *fate, wf__ref from, wf__ref to)
 {
+    enum { VECTORS_OF_ACCUMULATORS = 4 };
+    const uint64_t vectors = w->in->red_n && !w->in->kept_lane ? VECTORS_OF_ACCUMULATORS : 1;
     uint64_t size = 0;
     for (wf__ref r = from; r < to; ++r) {
         const wf__node *n = &w->in->node[r];
@@ -106,7 +108,7 @@ static uint64_t code_of(const loops *w, const uint8_t *fate, wf__ref from, wf__r
         if (w->live[r] && !(fate && fate[r]))
             size += memory && is_scattered(w, n) ? wf__code_apart(n) : wf__cost_of(n)->code;
     }
-    return size;
+    return vectors * size;
 }
 
 /* Estimated fate of a node if its loop is written out. FIXED: becomes a constant. */
