@@ -124,8 +124,8 @@ endmacro()
 
 # Programs that replace functions of libc for the library and for no other one. With sanitizers they link the static
 # library; tools/mutate, which changes the shared one, runs them with that.
-set(weft_replace_libc test_after_failure test_each test_io_durable test_io_gzip test_io_killed test_io_memory_fails
-                      test_io_zarr_codecs test_system_fails)
+set(weft_replace_libc test_after_failure test_each test_io_distributed_zarr test_io_durable test_io_gzip test_io_killed
+                      test_io_memory_fails test_io_zarr_codecs test_system_fails)
 
 # weft_internal(target): a target of ours that may look inside the library; a program links it besides. Tests spend
 # their time in the library and in LLVM, so their own code is compiled with less optimisation than the library, which
@@ -276,9 +276,11 @@ if(WEFT_TESTS)
     endif()
 
     # src/lib/io allocates by the C library: the test's own functions make these allocations fail, too.
-    if(TARGET test_io_memory_fails)
-        target_link_options(test_io_memory_fails PRIVATE LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
-    endif()
+    foreach(name IN ITEMS test_io_memory_fails test_io_distributed_zarr)
+        if(TARGET ${name})
+            target_link_options(${name} PRIVATE LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
+        endif()
+    endforeach()
 
     if(TARGET weft)
         file(GLOB scripts CONFIGURE_DEPENDS ${source}/tests/cli/*.sh)

@@ -12,7 +12,8 @@ static inline int remove_one(const char *path, const struct stat *info, int kind
     return remove(path);
 }
 
-static inline void remove_store(void) { nftw("a.zarr", remove_one, 8, FTW_DEPTH | FTW_PHYS); }
+static inline void remove_tree(const char *path) { nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
+static inline void remove_store(void) { remove_tree("a.zarr"); }
 
 /* Makes the folders before the last part of a path. */
 static inline void make_folders(const char *path)
@@ -22,6 +23,35 @@ static inline void make_folders(const char *path)
         snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
         mkdir(part, 0777);
     }
+}
+
+/* Two folders have the same files, and the same bytes in them. */
+static inline void assert_same_tree(const char *a, const char *b)
+{
+    const char *folders[2] = { a, b };
+    int entries[2] = { 0 };
+    for (int k = 0; k < 2; k++) {
+        DIR *dir = opendir(folders[k]);
+        assert_non_null(dir);
+        for (struct dirent *entry; (entry = readdir(dir));) {
+            char x[256], y[256];
+            struct stat info;
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+                continue;
+            entries[k]++;
+            if (k)
+                continue;
+            snprintf(x, sizeof x, "%s/%.100s", a, entry->d_name);
+            snprintf(y, sizeof y, "%s/%.100s", b, entry->d_name);
+            assert_int_equal(stat(x, &info), 0);
+            if (S_ISDIR(info.st_mode))
+                assert_same_tree(x, y);
+            else
+                assert_same_file(x, y);
+        }
+        closedir(dir);
+    }
+    assert_int_equal(entries[0], entries[1]);
 }
 
 static inline void write_text(const char *path, const char *text)

@@ -2,7 +2,8 @@
  *
  * Ranks agree after each step that can fail on one of them, so that all of them go on or none. The first rank begins the
  * file and makes it appear. The others open the same temporary file. Slabs, blocks that follow each other in the order of
- * the file, are written; other blocks are made slabs before.
+ * the file, are written, or blocks of whole chunks if the format has chunks; arrays that are cut in another way are copied to
+ * such blocks before.
  */
 #include "io_internal.h"
 #include "../floats.h"
@@ -148,6 +149,82 @@ wf_array *wf_load_distributed(wf_context *ctx, const char *path, wf_ranks *ranks
     return array;
 }
 
+/* ---- blocks that a rank writes by itself ---- */
+
+/* True if the blocks follow each other in the order of the file. */
+static bool are_slabs(const wf_dist *dist)
+{
+    int64_t before = 1; /* indices of the axes before */
+    for (int d = 0; d < dist->shape.rank; d++) {
+        if (dist->grid[d] > 1 && before > 1)
+            return false;
+        before *= dist->shape.dim[d];
+    }
+    return true;
+}
+
+/* True if the blocks begin at multiples of the units, so that no chunk has elements of two of them. */
+static bool have_whole_chunks(const wf_dist *dist, const int64_t *unit)
+{
+    for (int r = 0; r < dist->ranks; r++) {
+        wf_shape first, count;
+        const job of_rank = { .rank = r };
+        if (!block_of(&of_rank, dist, &first, &count))
+            continue;
+        for (int d = 0; d < first.rank; d++)
+            if (first.dim[d] % unit[d])
+                return false;
+    }
+    return true;
+}
+
+/* Returns a copy that is divided in another way. `status`: that of making `dist`. */
+static wf_array *divided(const job *j, const wf_array *array, const wf_dist *dist, wf_status status)
+{
+    if (status != WF_OK) {
+        wfl_io_fail(j->ctx, j->path, status, "the array cannot be divided among %d ranks to be written", j->n);
+        return NULL;
+    }
+    wf_array *copy = wf_empty_distributed(j->ctx, wf_array_dtype(array), j->ranks, dist);
+    if (!copy)
+        return NULL;
+    if (wf_array_redistribute(copy, array) == WF_OK)
+        return copy;
+    wf_release(copy);
+    return NULL;
+}
+
+/* Returns the array, retained, or a copy whose blocks are slabs. */
+static wf_array *as_slabs(const job *j, const wf_array *array)
+{
+    const wf_shape shape = wf_array_shape(array);
+    wf_dist dist;
+    int axis = 0;
+    if (are_slabs(wf_array_dist(array)))
+        return wf_retain((wf_array *)array); /* it is only read */
+    while (axis + 1 < shape.rank && shape.dim[axis] == 1)
+        axis++;
+    const wf_status status = divide(&shape, axis, j->n, &dist);
+    return divided(j, array, &dist, status);
+}
+
+/* Returns the array, retained, or a copy whose blocks are those that a rank writes. */
+static wf_array *cut_for(const job *j, const wf_array *array, const wfl_io_output *out)
+{
+    wf_dist dist;
+    wf_dist_options options = { .size = sizeof options };
+    int64_t unit[WF_MAX_RANK];
+    if (!out->format->unit)
+        return as_slabs(j, array);
+    out->format->unit(out, unit);
+    if (have_whole_chunks(wf_array_dist(array), unit))
+        return wf_retain((wf_array *)array); /* it is only read */
+    const wf_shape shape = wf_array_shape(array);
+    memcpy(options.unit, unit, (size_t)shape.rank * sizeof *unit);
+    const wf_status status = wf_dist_make(&shape, j->n, &options, &dist);
+    return divided(j, array, &dist, status);
+}
+
 /* ---- writing ---- */
 
 /* The temporary file of the first rank. */
@@ -164,13 +241,14 @@ static wf_status open_parts(const job *j, const wfl_io_source *what, const wfl_i
     if (status == WF_OK && j->rank == 0) {
         status = wfl_io_output_open(what, format, meta, NULL, out);
         *is_open = status == WF_OK;
-        int code = *is_open ? wfl_io_name(&out->writer) : 0;
-        if (*is_open && !code && strlen(out->writer.temp) >= sizeof name->text)
+        const char *temp = "";
+        int code = *is_open ? wfl_io_output_share(out, &temp) : 0;
+        if (!code && strlen(temp) >= sizeof name->text)
             code = ENAMETOOLONG;
         if (code)
             status = wfl_io_fail_errno(j->ctx, j->path, "write", code);
         else if (*is_open)
-            strcpy(name->text, out->writer.temp);
+            strcpy(name->text, temp);
     }
     status = agree(j, status);
     if (status == WF_OK)
@@ -221,8 +299,8 @@ static wf_status join_stats(const job *j, const wfl_io_stats_part *part, wfl_io_
     return agree(j, status);
 }
 
-/* Each rank writes its slab. */
-static wf_status save_parts(const job *j, wf_array *array, const wfl_io_format *format, const wf_meta *meta)
+/* Each rank writes its part. */
+static wf_status save_parts(const job *j, const wf_array *array, const wfl_io_format *format, const wf_meta *meta)
 {
     wfl_io_source what;
     wfl_io_output out;
@@ -235,10 +313,14 @@ static wf_status save_parts(const job *j, wf_array *array, const wfl_io_format *
     if (status == WF_OK)
         status = agree(j, open_parts(j, &what, format, meta, &out, &is_open));
     const bool counted = status == WF_OK && out.stats && out.layout.type->parts == 1;
+    wf_array *cut = status == WF_OK ? cut_for(j, array, &out) : NULL;
+    if (status == WF_OK && !cut)
+        status = wf_last_status(j->ctx);
     if (status == WF_OK) {
         out.part = counted ? part : NULL;
-        status = write_block(j, array, &out);
+        status = write_block(j, cut, &out);
     }
+    wf_release(cut);
     if (is_open && j->rank > 0)
         status = wfl_io_output_close(&out, status);
     else if (status == WF_OK && out.writer.code)
@@ -305,57 +387,22 @@ static wf_status save_on_first(const job *j, wf_array *array, const wf_meta *met
     return agree(j, status == WF_OK ? ended : status);
 }
 
-/* True if the blocks follow each other in the order of the file. */
-static bool are_slabs(const wf_dist *dist)
-{
-    int64_t before = 1; /* indices of the axes before */
-    for (int d = 0; d < dist->shape.rank; d++) {
-        if (dist->grid[d] > 1 && before > 1)
-            return false;
-        before *= dist->shape.dim[d];
-    }
-    return true;
-}
-
-/* Returns a copy whose blocks are slabs. */
-static wf_array *as_slabs(const job *j, const wf_array *array)
-{
-    const wf_shape shape = wf_array_shape(array);
-    wf_dist dist;
-    int axis = 0;
-    while (axis + 1 < shape.rank && shape.dim[axis] == 1)
-        axis++;
-    if (divide(&shape, axis, j->n, &dist) != WF_OK) {
-        wfl_io_fail(j->ctx, j->path, WF_ERR_SHAPE, "the array cannot be divided into slabs");
-        return NULL;
-    }
-    wf_array *slabs = wf_empty_distributed(j->ctx, wf_array_dtype(array), j->ranks, &dist);
-    if (!slabs)
-        return NULL;
-    if (wf_array_redistribute(slabs, array) == WF_OK)
-        return slabs;
-    wf_release(slabs);
-    return NULL;
-}
-
 static WFL_APART wf_status save(const wf_array *array, const char *path, const wf_meta *given)
 {
     wf_context *ctx = wf_array_context(array);
-    const wf_dist *dist = wf_array_dist(array);
     const wfl_io_format *format;
     wf_meta meta;
-    if (!dist)
+    if (!wf_array_dist(array))
         return wf_error(ctx, WF_ERR_ARG, "wf_save_distributed: the array is not distributed");
     const job j = job_of(ctx, path, wf_array_ranks(array));
     wf_freeze_refuse(ctx, "wf_save_distributed", "a replay would not write the file again");
     wf_status status = agree(&j, wfl_io_check_saving(ctx, path, given, &meta, &format));
     if (status != WF_OK)
         return status;
-    wf_array *slabs = are_slabs(dist) ? wf_retain((wf_array *)array) : as_slabs(&j, array); /* it is only read */
-    if (!slabs)
-        return wf_last_status(ctx);
-    const bool by_first = format->write || wfl_io_named_gzip(path) || meta.store_as == WF_STORED_U4;
-    status = by_first ? save_on_first(&j, slabs, given) : save_parts(&j, slabs, format, &meta);
+    if ((!format->write || format->unit) && !wfl_io_named_gzip(path) && meta.store_as != WF_STORED_U4)
+        return save_parts(&j, array, format, &meta);
+    wf_array *slabs = as_slabs(&j, array);
+    status = slabs ? save_on_first(&j, slabs, given) : wf_last_status(ctx);
     wf_release(slabs);
     return status;
 }

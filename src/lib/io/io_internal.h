@@ -351,6 +351,8 @@ typedef struct wfl_io_output {
     wfl_io_stats *stats;     /* of the values stored; NULL: not wanted */
     int64_t next;            /* so many values were stored in order, and are in `stats` */
     const char *join;        /* the temporary file of the process that makes the file appear; NULL: this one does */
+    bool shared;             /* several processes write: each part is written once, by one of them */
+    const char *folder;      /* of formats whose files are folders: the temporary one, which is the format's */
     wfl_io_stats_part *part; /* in place of `stats`, for the values of a part that is stored in order */
     void *state;             /* of the format */
 } wfl_io_output;
@@ -371,6 +373,9 @@ typedef struct wfl_io_format {
     wf_status (*create)(wfl_io_output *out);
     /* Stores an array at `first`. NULL: wfl_io_write_box does it. */
     wf_status (*write)(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first);
+    /* Sets the extents of the boxes, along the axes of out->what, that one process stores as wholes if several write; boxes
+     * begin at multiples of them. NULL, of a format with `write`: one process writes the file. */
+    void (*unit)(const wfl_io_output *out, int64_t *unit);
     /* With status WF_OK completes the file. Frees `state`. Returns the status. NULL: there is nothing to do. */
     wf_status (*finish)(wfl_io_output *out, wf_status status);
     /* Sets the first *bytes bytes of a file, at most 12 + 65536, that gets `count` more images (elements along the first
@@ -379,10 +384,12 @@ typedef struct wfl_io_format {
 } wfl_io_format;
 #define IO_HEAD_BYTES 216 /* bytes that `match` gets, if the file is that long */
 
-/* Begins to write a file as `what` and `meta` describe it, or with `join` a part of a file without a function `write` of its
- * own. Nothing to close on error. */
+/* Begins to write a file as `what` and `meta` describe it, or with `join` a part of the file of another process. Nothing to
+ * close on error. */
 wf_status wfl_io_output_open(const wfl_io_source *what, const wfl_io_format *format, const wf_meta *meta,
                              const char *join, wfl_io_output *out);
+/* Lets other processes write parts of the file, too. Sets *temp to what they join. Returns 0 or an errno. */
+int wfl_io_output_share(wfl_io_output *out, const char **temp);
 /* Opens the writer; for `create`. */
 wf_status wfl_io_output_create(wfl_io_output *out);
 /* Stores an array at `first` (parts of complex values are an axis). Failed writes are reported by wfl_io_output_close.

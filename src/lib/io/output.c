@@ -12,12 +12,21 @@
 wf_status wfl_io_output_open(const wfl_io_source *what, const wfl_io_format *format, const wf_meta *meta,
                              const char *join, wfl_io_output *out)
 {
-    *out = (wfl_io_output){ .what = *what, .meta = *meta, .format = format, .join = join };
+    *out = (wfl_io_output){ .what = *what, .meta = *meta, .format = format, .join = join, .shared = join != NULL };
     out->buffer = malloc(IO_CHUNK);
     if (!out->buffer)
         return wfl_io_fail_memory(what->ctx, what->path, (int64_t)IO_CHUNK);
     wf_status status = format->create(out);
     return status == WF_OK ? WF_OK : wfl_io_output_close(out, status);
+}
+
+int wfl_io_output_share(wfl_io_output *out, const char **temp)
+{
+    const int code = out->folder ? 0 : wfl_io_name(&out->writer);
+    out->shared = true;
+    if (!code)
+        *temp = out->folder ? out->folder : out->writer.temp;
+    return code;
 }
 
 wf_status wfl_io_output_create(wfl_io_output *out)

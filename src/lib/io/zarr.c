@@ -520,4 +520,5 @@ const wfl_io_format wfl_io_zarr = { .format = WF_FORMAT_ZARR,
                                     .close = zarr_close,
                                     .create = wfl_zarr_create,
                                     .write = wfl_zarr_write,
+                                    .unit = wfl_zarr_unit,
                                     .finish = wfl_zarr_finish };

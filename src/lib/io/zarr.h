@@ -20,5 +20,6 @@ void wfl_zarr_name_chunk(char *path, const char *folder, bool prefix, char separ
 
 wf_status wfl_zarr_create(wfl_io_output *out);
 wf_status wfl_zarr_write(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first);
+void wfl_zarr_unit(const wfl_io_output *out, int64_t *unit);
 wf_status wfl_zarr_finish(wfl_io_output *out, wf_status status);
 #endif

@@ -3,7 +3,8 @@
  *
  * The folder has a temporary name beside its own, ".weft-<number>.zarr.tmp", until it is complete. The folder of a
  * process that is killed stays. A chunk that is written in parts is read and written once more for each. Chunks are
- * packed at the end. A name that ends with .ome.zarr makes a group of OME-NGFF 0.5 (ngff.openmicroscopy.org), whose
+ * packed at the end. Several processes write chunks of one folder, which the first of them makes and gives its name; a chunk
+ * is then written and packed at once, whole. A name that ends with .ome.zarr makes a group of OME-NGFF 0.5 (ngff.openmicroscopy.org), whose
  * metadata say how large samples are, with the array as its one level, "0".
  */
 #include "zarr.h"
@@ -72,18 +73,26 @@ static int make_folder(store *s, const char *path)
     return s->ome && mkdir(s->folder, 0777) != 0 ? errno : 0;
 }
 
-static void remove_folder(store *s)
+/* Removes a folder with files. Another process of a group that has ended may still write some. */
+static void remove_files(const char *folder)
 {
-    for (int level = s->ome; level >= 0; level--) {
-        const char *folder = level ? s->folder : s->temp;
-        DIR *dir = folder[0] ? opendir(folder) : NULL;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        DIR *dir = opendir(folder);
         for (struct dirent *entry; dir && (entry = readdir(dir));)
             unlinkat(dirfd(dir), entry->d_name, 0);
         if (dir)
             closedir(dir);
-        if (folder[0])
-            rmdir(folder);
+        if (rmdir(folder) == 0 || (errno != ENOTEMPTY && errno != EEXIST))
+            return;
     }
+}
+
+static void remove_folder(const store *s)
+{
+    if (s->ome && s->folder[0])
+        remove_files(s->folder);
+    if (s->temp[0])
+        remove_files(s->temp);
 }
 
 /* Writes a file of the folder at once. Returns 0 or an errno. */
@@ -230,6 +239,32 @@ static wf_status choose_chunks(const wfl_io_output *out, store *s)
     return s->samples ? WF_OK : wfl_io_fail_memory(out->what.ctx, out->what.path, s->values * bytes);
 }
 
+/* Makes the folder with its metadata, or joins that of another process. */
+static wf_status begin(wfl_io_output *out, store *s)
+{
+    const char *path = out->what.path;
+    struct stat info;
+    if (out->join) {
+        strcpy(s->temp, out->join);
+        sprintf(s->folder, "%s%s", s->temp, s->ome ? "/0" : "");
+        if (stat(s->folder, &info) == 0)
+            return WF_OK;
+        return wfl_io_fail(out->what.ctx, path, WF_ERR_IO, "cannot write a part: %s: %s", s->folder,
+                           wfl_io_errno_text(errno));
+    }
+    if (lstat(path, &info) == 0)
+        return wfl_io_fail(out->what.ctx, path, WF_ERR_IO,
+                           "cannot write: there is a %s of this name, which is not replaced",
+                           S_ISDIR(info.st_mode) ? "folder" : "file");
+    int code = make_folder(s, path);
+    if (!code && s->ome)
+        code = write_group(out, s);
+    if (!code)
+        code = write_metadata(out, s);
+    out->folder = s->temp;
+    return code ? wfl_io_fail_errno(out->what.ctx, path, "write", code) : WF_OK;
+}
+
 wf_status wfl_zarr_create(wfl_io_output *out)
 {
     const uint32_t all = IO_BIT(BOOL) | IO_BIT(I8) | IO_BIT(U8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(I32) |
@@ -237,8 +272,7 @@ wf_status wfl_zarr_create(wfl_io_output *out)
                          IO_BIT(C64) | IO_BIT(C128);
     wf_context *ctx = out->what.ctx;
     const char *path = out->what.path;
-    struct stat info;
-    size_t n = strlen(path);
+    size_t n = strlen(out->join ? out->join : path);
     store *s = out->state = calloc(1, sizeof *s);
     if (!s)
         return wfl_io_fail_memory(ctx, path, (int64_t)sizeof *s);
@@ -253,9 +287,6 @@ wf_status wfl_zarr_create(wfl_io_output *out)
     if (status == WF_OK && s->ome && (s->rank < 2 || s->rank > 4))
         status = wfl_io_fail(ctx, path, WF_ERR_SHAPE,
                              "OME-Zarr holds [h,w], [n,h,w], [d,h,w] or [n,d,h,w]; this array has rank %d", s->rank);
-    if (status == WF_OK && lstat(path, &info) == 0)
-        status = wfl_io_fail(ctx, path, WF_ERR_IO, "cannot write: there is a %s of this name, which is not replaced",
-                             S_ISDIR(info.st_mode) ? "folder" : "file");
     s->packer = out->meta.zstd ? &zstd : out->meta.deflate ? &gzip : &plain;
     if (status == WF_OK && s->packer == &gzip)
         status = wfl_gzip_library(ctx, path);
@@ -263,14 +294,14 @@ wf_status wfl_zarr_create(wfl_io_output *out)
         status = wfl_codec_library(ctx, path, WFL_PACKED_ZSTD);
     if (status == WF_OK)
         status = choose_chunks(out, s);
-    if (status != WF_OK)
-        return status;
-    int code = make_folder(s, path);
-    if (!code && s->ome)
-        code = write_group(out, s);
-    if (!code)
-        code = write_metadata(out, s);
-    return code ? wfl_io_fail_errno(ctx, path, "write", code) : WF_OK;
+    return status == WF_OK ? begin(out, s) : status;
+}
+
+void wfl_zarr_unit(const wfl_io_output *out, int64_t *unit)
+{
+    const store *s = out->state;
+    for (int d = 0; d < out->what.shape.rank; d++)
+        unit[d] = d < s->rank ? s->chunk[d] : out->what.shape.dim[d];
 }
 
 /* ---- chunks ---- */
@@ -297,6 +328,31 @@ static int read_chunk(store *s, size_t bytes)
         close(fd);
     if (!code)
         memset(s->samples + got, 0, bytes - (size_t)got);
+    return code;
+}
+
+/* Packs the file s->path of the folder. Returns 0 or an errno. */
+static int pack_file(store *s, bool durable)
+{
+    struct stat info;
+    const char *name = s->path + strlen(s->folder) + 1;
+    char packed[ZARR_NAME + 8];
+    int from = open(s->path, O_RDONLY | O_CLOEXEC), to = -1, code = 0;
+    snprintf(packed, sizeof packed, "%.*s.packed", ZARR_NAME - 2, name);
+    int folder = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (from >= 0 && folder >= 0 && fstat(from, &info) == 0)
+        to = openat(folder, packed, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    code = to < 0 ? errno : s->packer->pack(from, (int64_t)info.st_size, to);
+    if (!code && durable && fsync(to) != 0 && errno != EINVAL)
+        code = errno;
+    if (to >= 0 && close(to) != 0 && !code && errno != EINTR)
+        code = errno;
+    if (!code && renameat(folder, packed, folder, name) != 0)
+        code = errno;
+    if (from >= 0)
+        close(from);
+    if (folder >= 0)
+        close(folder);
     return code;
 }
 
@@ -334,7 +390,8 @@ static int write_chunk(wfl_io_output *out, const wfl_io_source *source, const wf
         if (d < 0)
             break;
     }
-    return write_file(s->path, s->samples, bytes, out->meta.durable && !s->packer->pack);
+    code = write_file(s->path, s->samples, bytes, out->meta.durable && !s->packer->pack);
+    return !code && out->shared && s->packer->pack ? pack_file(s, out->meta.durable) : code;
 }
 
 wf_status wfl_zarr_write(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first)
@@ -355,35 +412,11 @@ wf_status wfl_zarr_write(wfl_io_output *out, const wfl_io_source *source, const 
             index[d] = first->dim[d] / s->chunk[d];
         }
     }
-    return WF_OK;
+    const int code = out->join && out->meta.durable ? wfl_io_flush_folder(s->folder) : 0;
+    return code ? wfl_io_fail_errno(out->what.ctx, out->what.path, "write", code) : WF_OK;
 }
 
 /* ---- the end ---- */
-
-/* Packs a file of the folder. Returns 0 or an errno. */
-static int pack_file(store *s, const char *name, bool durable)
-{
-    struct stat info;
-    char packed[ZARR_NAME + 8];
-    sprintf(s->path, "%s/%.*s", s->folder, ZARR_NAME - 2, name);
-    int from = open(s->path, O_RDONLY | O_CLOEXEC), to = -1, code = 0;
-    snprintf(packed, sizeof packed, "%.*s.packed", ZARR_NAME - 2, name);
-    int folder = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (from >= 0 && folder >= 0 && fstat(from, &info) == 0)
-        to = openat(folder, packed, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    code = to < 0 ? errno : s->packer->pack(from, (int64_t)info.st_size, to);
-    if (!code && durable && fsync(to) != 0 && errno != EINVAL)
-        code = errno;
-    if (to >= 0 && close(to) != 0 && !code && errno != EINTR)
-        code = errno;
-    if (!code && renameat(folder, packed, folder, name) != 0)
-        code = errno;
-    if (from >= 0)
-        close(from);
-    if (folder >= 0)
-        close(folder);
-    return code;
-}
 
 /* Packs all chunks. The names are collected first, since files that appear may be listed. Returns 0 or an errno. */
 static int pack_all(store *s, bool durable)
@@ -391,8 +424,10 @@ static int pack_all(store *s, bool durable)
     struct dirent **names;
     int n = scandir(s->folder, &names, NULL, NULL), code = n < 0 ? errno : 0;
     for (int i = 0; i < n; i++) {
-        if (!code && names[i]->d_name[0] == 'c')
-            code = pack_file(s, names[i]->d_name, durable);
+        if (!code && names[i]->d_name[0] == 'c') {
+            sprintf(s->path, "%s/%.*s", s->folder, ZARR_NAME - 2, names[i]->d_name);
+            code = pack_file(s, durable);
+        }
         free(names[i]);
     }
     if (n >= 0)
@@ -418,13 +453,13 @@ wf_status wfl_zarr_finish(wfl_io_output *out, wf_status status)
     if (!s)
         return status;
     if (status == WF_OK) {
-        int code = s->packer->pack ? pack_all(s, out->meta.durable) : 0;
+        int code = s->packer->pack && !out->shared ? pack_all(s, out->meta.durable) : 0;
         if (!code)
             code = appear(out, s);
         if (code)
             status = wfl_io_fail_errno(out->what.ctx, out->what.path, "write", code);
     }
-    if (status != WF_OK && s->temp && s->folder)
+    if (status != WF_OK && s->temp && s->folder && !out->join)
         remove_folder(s);
     free(s->temp);
     free(s->folder);
