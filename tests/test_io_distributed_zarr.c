@@ -51,7 +51,16 @@ int renameat(int from_folder, const char *from, int to_folder, const char *to)
     return system_fails() ? -1 : (int)syscall(SYS_renameat, from_folder, from, to_folder, to);
 }
 
-int fsync(int fd) { return !has_name && system_fails() ? -1 : (int)syscall(SYS_fsync, fd); }
+static _Thread_local int flushed[2]; /* files and folders */
+
+int fsync(int fd)
+{
+    struct stat info;
+    if (!has_name && system_fails())
+        return -1;
+    flushed[fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)]++;
+    return (int)syscall(SYS_fsync, fd);
+}
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t size);
@@ -78,6 +87,7 @@ typedef struct job {
     int rank;  /* on which rank, */
     long at;   /* after so many calls */
     bool happened;
+    int flushed[RANKS][2];
     wf_status status[RANKS];
     char message[RANKS][400];
 } job;
@@ -161,6 +171,7 @@ static wf_status save_blocks(wf_ranks *ranks, void *user)
             j->happened = calls_left < 0;
         armed = NOTHING;
     }
+    memcpy(j->flushed[wf_ranks_rank(ranks)], flushed, sizeof flushed);
     note(j, ranks, c, status);
     wf_release(a);
     wf_context_free(c);
@@ -390,6 +401,26 @@ static void failures_leave_nothing(void **state)
     wf_release(whole);
 }
 
+/* With meta.durable each rank flushes its chunks, and their names in the folder. */
+static void ranks_flush(void **state)
+{
+    (void)state;
+    wf_array *whole = make(WF_F32, SHAPE(6, 20, 30));
+    job j = { .path = "out.zarr", .values = map(whole), .meta = { .size = sizeof j.meta, .is_stack = true } };
+    for (int how = 0; how < 4; how++) {
+        const bool durable = how % 2;
+        j.meta.durable = durable;
+        j.meta.deflate = how / 2;
+        run(save_blocks, &j, 3, 0);
+        for (int r = 0; r < 3; r++) { /* the first rank has also the metadata, and the folder of the store */
+            assert_int_equal(j.flushed[r][0], durable ? 2 + (r == 0) : 0);
+            assert_int_equal(j.flushed[r][1], durable ? 1 + (r == 0) : 0);
+        }
+        remove_tree(j.path);
+    }
+    wf_release(whole);
+}
+
 /* A store that exists stays as it is. */
 static void stores_are_not_replaced(void **state)
 {
@@ -417,6 +448,7 @@ int main(void)
         cmocka_unit_test(stores_have_the_bytes_of_one_process),
         cmocka_unit_test(ranks_read_their_chunks),
         cmocka_unit_test(failures_leave_nothing),
+        cmocka_unit_test(ranks_flush),
         cmocka_unit_test(stores_are_not_replaced),
     };
     return IO_TESTS(tests);
