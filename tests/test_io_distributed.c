@@ -217,7 +217,7 @@ static wf_status load_wrongly(wf_ranks *ranks, void *user)
     snprintf(text[3], sizeof text[3], "%s", wf_last_message(c));
     wf_clear_error(c);
     const char *parts[] = { "missing.npy: ", "is not one of the file's shape among",
-                            "its shape or dtype is another one on rank 0",
+                            "its shape, dtype or chunks are others on rank 0",
                             rank == 1 ? "missing.npy: " : "there.npy: rank 1: missing.npy: " };
     for (int k = 0; k < 4; k++)
         if (none[k] || !strstr(text[k], parts[k])) {

@@ -348,6 +348,99 @@ static void ranks_read_their_chunks(void **state)
     remove_store();
 }
 
+typedef struct blocks {
+    const char *path;
+    int64_t lo[RANKS][3], hi[RANKS][3];
+} blocks;
+
+static wf_status note_block(wf_ranks *ranks, void *user)
+{
+    blocks *b = user;
+    wf_context *c = new_context();
+    wf_array *a = wf_load_distributed(c, b->path, ranks, NULL, NULL);
+    const wf_status status = a ? WF_OK : wf_last_status(c);
+    const int rank = wf_ranks_rank(ranks);
+    if (a)
+        wf_dist_range(wf_array_dist(a), rank, b->lo[rank], b->hi[rank]);
+    wf_release(a);
+    wf_context_free(c);
+    return status;
+}
+
+/* Packed chunks, of 128 elements along an axis, lie in one block each, unless blocks were uneven then. */
+static void packed_chunks_have_one_reader(void **state)
+{
+    (void)state;
+    static const struct {
+        wf_shape shape;
+        bool packed;
+        int ranks, rank;
+        int64_t lo[3], hi[3]; /* of that rank */
+    } cases[] = {
+        { { .rank = 3, .dim = { 370, 4, 3 } }, true, 3, 1, { 128, 0, 0 }, { 256, 4, 3 } },
+        { { .rank = 3, .dim = { 370, 4, 3 } }, false, 3, 1, { 124, 0, 0 }, { 247, 4, 3 } },
+        { { .rank = 3, .dim = { 300, 4, 3 } }, true, 3, 1, { 100, 0, 0 }, { 200, 4, 3 } },
+        { { .rank = 3, .dim = { 5, 500, 256 } }, true, 4, 1, { 0, 128, 0 }, { 5, 256, 256 } },
+        { { .rank = 3, .dim = { 5, 500, 256 } }, false, 4, 1, { 2, 0, 0 }, { 3, 500, 256 } },
+        { { .rank = 3, .dim = { 5, 500, 256 } }, true, 5, 1, { 1, 0, 0 }, { 2, 500, 256 } },
+    };
+    wf_array *one = make(WF_U8, SHAPE(1));
+    const wf_status packs = wf_save(one, "a.zarr", &(wf_meta){ .size = sizeof(wf_meta), .deflate = true });
+    wf_release(one);
+    if (packs != WF_OK) { /* there is no zlib */
+        print_message("skipped: %s\n", wf_last_message(ctx));
+        wf_clear_error(ctx);
+        return;
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        blocks b = { .path = "a.zarr" };
+        wf_ranks_error e;
+        wf_array *whole = make(WF_U8, cases[i].shape);
+        remove_store();
+        save(whole, "a.zarr", &(wf_meta){ .size = sizeof(wf_meta), .deflate = cases[i].packed });
+        wf_release(whole);
+        if (wf_ranks_threads(cases[i].ranks, note_block, &b, NULL, &e) != WF_OK)
+            fail_msg("rank %d: %s", (int)e.rank, e.text);
+        assert_memory_equal(b.lo[cases[i].rank], cases[i].lo, sizeof cases[i].lo);
+        assert_memory_equal(b.hi[cases[i].rank], cases[i].hi, sizeof cases[i].hi);
+    }
+    remove_store();
+}
+
+/* Rank 1 sees a store whose shape and dtype are those that the others see, but whose chunks are packed. */
+static wf_status load_another(wf_ranks *ranks, void *user)
+{
+    job *j = user;
+    wf_context *c = new_context();
+    wf_array *a = wf_load_distributed(c, wf_ranks_rank(ranks) == 1 ? "b.zarr" : "a.zarr", ranks, NULL, NULL);
+    const wf_status status = a ? WF_OK : wf_last_status(c);
+    note(j, ranks, c, status);
+    wf_release(a);
+    wf_context_free(c);
+    return status;
+}
+
+static void ranks_see_one_store(void **state)
+{
+    (void)state;
+    job j = { .path = "a.zarr" };
+    wf_array *a = make(WF_U8, SHAPE(9, 8));
+    wf_meta meta = { .size = sizeof meta };
+    save(a, "a.zarr", &meta);
+    meta.deflate = true;
+    if (wf_save(a, "b.zarr", &meta) == WF_OK) {
+        assert_int_equal(wf_ranks_threads(3, load_another, &j, NULL, NULL), WF_ERR_CONTRACT);
+        assert_non_null(strstr(j.message[1], "b.zarr: its shape, dtype or chunks are others on rank 0"));
+        assert_non_null(strstr(j.message[2], "rank 1: b.zarr: "));
+    } else { /* there is no zlib */
+        print_message("skipped: %s\n", wf_last_message(ctx));
+        wf_clear_error(ctx);
+    }
+    wf_release(a);
+    remove_store();
+    remove_tree("b.zarr");
+}
+
 /* ---- failures ---- */
 
 /* Lets call after call of a rank fail. Returns how many failed. */
@@ -447,6 +540,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stores_have_the_bytes_of_one_process),
         cmocka_unit_test(ranks_read_their_chunks),
+        cmocka_unit_test(packed_chunks_have_one_reader),
+        cmocka_unit_test(ranks_see_one_store),
         cmocka_unit_test(failures_leave_nothing),
         cmocka_unit_test(ranks_flush),
         cmocka_unit_test(stores_are_not_replaced),

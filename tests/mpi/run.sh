@@ -78,9 +78,9 @@ compute() { # compute FILE TEXT ARGUMENTS...: ranks write the file that one proc
     "$WEFT" calc "$text" a=volume.mrc "$@" -o "alone-$file" > "$work/out" 2>&1 || die "$text: one process"
     for n in $few; do
         launch "$n" "$WEFT" calc "$text" a=volume.mrc "$@" -o "$file" || die "$text: $n ranks"
-        cmp "alone-$file" "$file" || die "$text: another file with $n ranks"
+        diff -r "alone-$file" "$file" || die "$text: another file with $n ranks"
         ! grep -v '^weft: warning: ' "$work/out" || die "$text: ranks print"
-        rm "$file"
+        rm -r "$file"
     done
 }
 compute out.mrc 'out = gain * a[z, y+1, x-2; mirror] - a' gain=1.25
@@ -107,11 +107,18 @@ compute out.npy 'out[i0, z, y, x] = a[z, y, 0] * x + i0' --shape 3,24,2,5
 compute out.npy 's = isnan(a) ? 0.0 : a; out = whiten(s)'
 compute out.npy 's = isnan(a) ? 0.0 : a; out = radial_power(s)'
 compute out.mrc.gz 'u8(a * 10 + 100)'
+"$WEFT" calc 'i16(x + 3*y + 100*z)' --shape 5,384,256 -o in.zarr # 1 x 3 x 2 chunks
+"$WEFT" convert in.zarr packed.zarr --deflate
+compute out.zarr 'b = w*2' w=in.zarr
+compute out.zarr 'out = w - p + median(p; 1) + cumsum(p; -1)' w=in.zarr p=packed.zarr
+compute out.ome.zarr 'out = p[z, y-1, x; clamp] * 0.5f + abs(fft(f32(p)))' p=packed.zarr
 for text in 'count(a > 0.5)' 'a * 2' 'max(isnan(a) ? 0.0 : a)'; do
     "$WEFT" calc "$text" a=volume.mrc > alone.out 2> /dev/null || die "$text: one process"
     launch 3 "$WEFT" calc "$text" a=volume.mrc || die "$text: 3 ranks"
     grep -v '^weft: warning: ' "$work/out" | cmp - alone.out || die "$text: prints another text"
 done
+fails '^weft: .*nowhere/out.zarr: cannot write' 3 "$WEFT" calc 'w * 2' w=in.zarr -o nowhere/out.zarr
+[ -z "$(find . -name '.weft-*')" ] || die 'a store that failed left a folder'
 fails '^weft: .*no-such.mrc' 2 "$WEFT" calc 'a + 1' a=no-such.mrc -o never.mrc
 [ "$(grep '^weft: ' "$work/out" | grep -vc warning)" = 1 ] || die 'a missing file: several ranks print'
 fails '^weft: .*the index varies in a loop' 2 "$WEFT" calc \

@@ -66,20 +66,53 @@ static wf_status divide(const wf_shape *shape, int axis, int ranks, wf_dist *out
 /* ---- reading ---- */
 
 /* Fails unless the file is that of the first rank, as far as the header says. */
-static wf_status compare_files(const job *j, const wfl_io_image *image)
+static wf_status compare_files(const job *j, const wfl_io_input *in)
 {
-    wfl_io_image first = *image;
+    struct {
+        wf_dtype dtype;
+        wf_shape shape;
+        int64_t unit[WF_MAX_RANK];
+    } first = { in->image.dtype, in->image.shape, { 0 } };
+    memcpy(first.unit, in->unit, sizeof first.unit);
     wf_status status = sent(j, wf_ranks_broadcast(j->ranks, &first, sizeof first, 0));
-    bool same = first.dtype == image->dtype && first.shape.rank == image->shape.rank;
-    for (int d = 0; d < image->shape.rank && same; d++)
-        same = first.shape.dim[d] == image->shape.dim[d];
+    bool same = first.dtype == in->image.dtype && first.shape.rank == in->image.shape.rank;
+    for (int d = 0; d < in->image.shape.rank && same; d++)
+        same = first.shape.dim[d] == in->image.shape.dim[d] && first.unit[d] == in->unit[d];
     if (status == WF_OK && !same)
-        status = wfl_io_fail(j->ctx, j->path, WF_ERR_CONTRACT, "its shape or dtype is another one on rank 0");
+        status = wfl_io_fail(j->ctx, j->path, WF_ERR_CONTRACT, "its shape, dtype or chunks are others on rank 0");
     return agree(j, status);
 }
 
-static wf_status choose_dist(const job *j, const wf_shape *shape, const wf_dist *given, wf_dist *out)
+/* True if no rank has more than 5/4 of its share. */
+static bool is_even(const wf_dist *dist)
 {
+    const job first_rank = { .rank = 0 }; /* which has the largest block */
+    wf_shape first, count;
+    double all = 1, largest = (double)block_of(&first_rank, dist, &first, &count);
+    for (int d = 0; d < dist->shape.rank; d++)
+        all *= (double)dist->shape.dim[d];
+    return largest * 4 * dist->ranks <= all * 5;
+}
+
+/* Divides an array at its packed chunks, so that no two ranks unpack the same one: along the first axis, else along several,
+ * but the last one, as reductions take whole rows. False: there are none, or blocks would be uneven. */
+static bool divide_chunks(const job *j, const wfl_io_input *in, wf_dist *out)
+{
+    const wf_shape *shape = &in->image.shape;
+    for (int several = 0; several < 2 && in->unit[0]; several++) {
+        wf_dist_options options = { .size = sizeof options };
+        memcpy(options.unit, in->unit, sizeof in->unit);
+        for (int d = several ? shape->rank - 1 : 0; d < shape->rank; d++)
+            options.grid[d] = d == 0 ? j->n : 1;
+        if (wf_dist_make(shape, j->n, &options, out) == WF_OK && is_even(out))
+            return true;
+    }
+    return false;
+}
+
+static wf_status choose_dist(const job *j, const wfl_io_input *in, const wf_dist *given, wf_dist *out)
+{
+    const wf_shape *shape = &in->image.shape;
     bool same = given && given->shape.rank == shape->rank && given->ranks == j->n;
     for (int d = 0; d < shape->rank && same; d++)
         same = given->shape.dim[d] == shape->dim[d];
@@ -90,6 +123,8 @@ static wf_status choose_dist(const job *j, const wf_shape *shape, const wf_dist 
         *out = *given;
         return WF_OK;
     }
+    if (divide_chunks(j, in, out))
+        return WF_OK;
     bool by_first = shape->rank && shape->dim[0] >= j->n;
     wf_status status = by_first ? divide(shape, 0, j->n, out) : wf_dist_make(shape, j->n, NULL, out);
     return status == WF_OK ? WF_OK
@@ -119,9 +154,9 @@ static WFL_APART wf_array *load(wf_context *ctx, const char *path, wf_ranks *ran
     bool is_open = status == WF_OK && (status = wfl_io_input_open(ctx, path, NULL, &in)) == WF_OK;
     status = agree(&j, status);
     if (status == WF_OK)
-        status = compare_files(&j, &in.image);
+        status = compare_files(&j, &in);
     if (status == WF_OK)
-        status = agree(&j, choose_dist(&j, &in.image.shape, given, &dist));
+        status = agree(&j, choose_dist(&j, &in, given, &dist));
     if (status == WF_OK)
         array = wf_empty_distributed(ctx, in.image.dtype, ranks, &dist);
     if (array && agree(&j, read_block(&j, &in, array)) != WF_OK) {

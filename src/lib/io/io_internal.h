@@ -335,8 +335,9 @@ typedef struct wfl_io_input {
     bool grouped;  /* the format takes care of both */
     const struct wfl_io_format *format;
     wfl_io_image image;
-    wfl_io_layout layout; /* of the whole file, for formats without `read` */
-    void *state;          /* of the format */
+    wfl_io_layout layout;      /* of the whole file, for formats without `read` */
+    int64_t unit[WF_MAX_RANK]; /* extents of boxes of the array that are unpacked as wholes; 0: there are none */
+    void *state;               /* of the format */
 } wfl_io_input;
 
 /* A file that is written. */

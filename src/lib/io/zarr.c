@@ -252,6 +252,8 @@ static wf_status read_metadata(wfl_io_input *in, const char *json, zarr_array *z
     if (!read_fill(fill, z))
         return bad(in, "fill_value", fill, "a number");
     in->image.shape.rank = ranks[0];
+    if (z->packing != WFL_PACKED_NOT)
+        memcpy(in->unit, z->chunk, (size_t)ranks[0] * sizeof *z->chunk);
     in->image.dtype = wfl_io_loaded_as(z->type);
     in->image.meta.stored = z->type->stored;
     return WF_OK;
