@@ -160,7 +160,7 @@ WF_API void wf_file_free(wf_file *file);
 
 /* ---- distributed arrays: all ranks of the group call these, in the same order ---------------------------------------- */
 /* Loads a file as a new distributed array. Each rank reads its block, so all ranks reach the file. `dist` NULL: the first
- * axis is divided, or several if it has fewer elements than there are ranks.
+ * axis is divided, or several if it has few elements, of Zarr at packed chunks, as the reference says.
  * Owns, Dtypes, meta: as wf_load; the group is borrowed until the array is released.
  * Errors: NULL, on all ranks: as wf_load on any; WF_ERR_SHAPE: the distribution is one of another shape; WF_ERR_CONTRACT:
  * ranks see other files.
@@ -168,10 +168,10 @@ WF_API void wf_file_free(wf_file *file);
 WF_API wf_array *wf_load_distributed(wf_context *ctx, const char *path, wf_ranks *ranks, const wf_dist *dist,
                                      wf_meta *meta);
 /* Writes a distributed array to a file that appears whole or not at all, with the bytes that wf_save writes of the whole
- * array. MRC and NPY: ranks write their parts of the file at once, so all reach its folder. Other formats, gzip and U4:
+ * array. MRC, NPY, Zarr: ranks write their parts of the file at once, so all reach its folder. Other formats, gzip and U4:
  * the first rank gets all elements, and writes them.
  * Dtypes, meta: as wf_save. Errors: on all ranks, as wf_save on any; WF_ERR_ARG: the array is not distributed.
- * Cost: unless the blocks are slabs, a copy of the array whose blocks are. */
+ * Cost: unless the blocks are slabs (Zarr: consist of whole chunks), a copy of the array that is cut so. */
 WF_API wf_status wf_save_distributed(const wf_array *array, const char *path, const wf_meta *meta);
 
 /* Gives the format that the suffix of `path` names, as wf_save would choose it. Opens nothing.

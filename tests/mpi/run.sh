@@ -75,6 +75,7 @@ few='2 3' # numbers of ranks; ranks of MPICH spin while they wait for a core
 compute() { # compute FILE TEXT ARGUMENTS...: ranks write the file that one process writes
     local file=$1 text=$2
     shift 2
+    rm -rf "alone-$file"
     "$WEFT" calc "$text" a=volume.mrc "$@" -o "alone-$file" > "$work/out" 2>&1 || die "$text: one process"
     for n in $few; do
         launch "$n" "$WEFT" calc "$text" a=volume.mrc "$@" -o "$file" || die "$text: $n ranks"
@@ -111,13 +112,15 @@ compute out.mrc.gz 'u8(a * 10 + 100)'
 "$WEFT" convert in.zarr packed.zarr --deflate
 compute out.zarr 'b = w*2' w=in.zarr
 compute out.zarr 'out = w - p + median(p; 1) + cumsum(p; -1)' w=in.zarr p=packed.zarr
-compute out.ome.zarr 'out = p[z, y-1, x; clamp] * 0.5f + abs(fft(f32(p)))' p=packed.zarr
+compute out.ome.zarr 'out = p[z, y-1, x; clamp] * 0.5f + p[z, y, x+1; mirror]' p=packed.zarr --shape 5,384,256
 for text in 'count(a > 0.5)' 'a * 2' 'max(isnan(a) ? 0.0 : a)'; do
     "$WEFT" calc "$text" a=volume.mrc > alone.out 2> /dev/null || die "$text: one process"
     launch 3 "$WEFT" calc "$text" a=volume.mrc || die "$text: 3 ranks"
     grep -v '^weft: warning: ' "$work/out" | cmp - alone.out || die "$text: prints another text"
 done
-fails '^weft: .*nowhere/out.zarr: cannot write' 3 "$WEFT" calc 'w * 2' w=in.zarr -o nowhere/out.zarr
+printf x > packed.zarr/c.0.1.0 # of the rows of rank 1 alone
+fails '^weft: .*rank 1: .*packed.zarr/c.0.1.0' 3 "$WEFT" calc 'p * 2' p=packed.zarr -o never.zarr
+[ ! -e never.zarr ] || die 'a chunk that cannot be read: there is a store'
 [ -z "$(find . -name '.weft-*')" ] || die 'a store that failed left a folder'
 fails '^weft: .*no-such.mrc' 2 "$WEFT" calc 'a + 1' a=no-such.mrc -o never.mrc
 [ "$(grep '^weft: ' "$work/out" | grep -vc warning)" = 1 ] || die 'a missing file: several ranks print'
