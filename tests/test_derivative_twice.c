@@ -12,13 +12,15 @@ static const double rate[POINTS] = { 0.3, 0.7, -0.2, 0.9, 0.5, -0.6 };
 static const double along[2][POINTS] = { { 1, -0.5, 0.25, 2, -1, 0.75 }, { 0.5, 1.5, -1, 0.25, 2, -0.75 } };
 static const int32_t turns_of[POINTS] = { 0, 1, 2, 7, 20, 300 }; /* the last one is more than a tape has */
 
-/* y += sin(k y) / 16, and z sums y^2 k. Returns y + z / 4. */
-static wf_val record_flow(wf_graph *g, wf_val y0, wf_val k, wf_val turns)
+/* y += sin(k y) / 16, and z sums y^2 k. Each turn stores y, unless trace is NULL. Returns y + z / 4. */
+static wf_val record_flow(wf_graph *g, wf_val y0, wf_val k, wf_val turns, wf_array *trace)
 {
     wf_var y = wf_local(g, WF_F64, y0), z = wf_local(g, WF_F64, 0), t = wf_local(g, WF_I32, 0);
     WF_WHILE (g, wf_lt(t, turns)) {
         wf_inc(z, wf_mul(wf_mul(y, y), wf_mul(k, 1.0 / 64)));
         wf_inc(y, wf_mul(wf_sin(wf_mul(k, y)), 1.0 / 16));
+        if (trace)
+            wf_out(g, trace, wf_get(y));
         wf_inc(t, 1);
     }
     WF_END(g);
@@ -54,13 +56,15 @@ static void own_turns(void **state)
             want[d][i] = sum / (4 * h * h);
         }
     }
-    for (int space = 0; space < 2; ++space) {
+    for (int kind = 0; kind < 4; ++kind) {
+        const bool space = kind & 1;
+        wf_array *trace = kind & 2 ? wf_full(ctx, WF_F64, WF_SHAPE(POINTS), 0) : NULL;
         wf_array *y = line_of(start, POINTS), *k = line_of(rate, POINTS), *a = line_of(along[0], POINTS);
         wf_array *b = line_of(along[1], POINTS), *turns = array_of(ctx, WF_I32, WF_SHAPE(POINTS), turns_of);
         wf_array *out[4];
         wf_graph *g = begin(space);
         wf_val x[2] = { wf_in(g, y), wf_in(g, k) }, v[2] = { wf_in(g, a), wf_in(g, b) }, first[2], back[2], ahead[2];
-        wf_val r = record_flow(g, x[0], x[1], wf_in(g, turns));
+        wf_val r = record_flow(g, x[0], x[1], wf_in(g, turns), trace);
         wf_vjp(WF_VALS(r), WF_VALS(1), WF_VALS(x[0], x[1]), first);
         wf_vjp(WF_VALS(first[0], first[1]), WF_VALS(v[0], v[1]), WF_VALS(x[0], x[1]), back);
         wf_jvp(WF_VALS(first[0], first[1]), WF_VALS(x[0], x[1]), WF_VALS(v[0], v[1]), ahead);
@@ -75,7 +79,7 @@ static void own_turns(void **state)
             expect_close(out[d], same, 1e-11);
             free(same);
         }
-        wf_array *all[] = { y, k, a, b, turns, out[0], out[1], out[2], out[3] };
+        wf_array *all[] = { y, k, a, b, turns, out[0], out[1], out[2], out[3], trace };
         for (size_t n = 0; n < sizeof all / sizeof *all; ++n)
             wf_release(all[n]);
     }
@@ -239,7 +243,7 @@ static void thrice(void **state)
 static wf_val record_slope(wf_graph *g, wf_val y0, wf_val k, wf_val turns)
 {
     wf_val slope;
-    wf_vjp(WF_VALS(record_flow(g, y0, k, turns)), WF_VALS(1), WF_VALS(y0), &slope);
+    wf_vjp(WF_VALS(record_flow(g, y0, k, turns, NULL)), WF_VALS(1), WF_VALS(y0), &slope);
     return slope;
 }
 

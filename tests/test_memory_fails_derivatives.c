@@ -437,6 +437,40 @@ static wf_status tapes(wf_context *ctx)
     return status;
 }
 
+/* The adjoint of an operator that stores x^3 in a loop, and the derivative of the sum of what it gives, 6 x. */
+static wf_status adjoints_on_tapes(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *b = wf_like(a), *ones = wf_full(ctx, WF_F32, WF_SHAPE(N), 1);
+    wf_array *first = wf_like(a), *grad = wf_like(a), *by_ones = wf_like(a),
+             *loss = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+    wf_status status = a && b && ones && first && grad && by_ones && loss ? WF_OK : missing(ctx);
+    wf_tape *tape = status == WF_OK ? wf_tape_begin(ctx, WF_ARRAYS(a, ones)) : NULL;
+    if (status == WF_OK && !tape)
+        status = missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+        wf_val x = wf_in(g, a);
+        wf_var y = wf_local(g, WF_F32, 1), turn = wf_local(g, WF_F32, 0);
+        WF_WHILE (g, wf_lt(turn, wf_add(wf_mul(x, 0), 3))) {
+            wf_set(y, wf_mul(y, x));
+            wf_out(g, b, y);
+            wf_inc(turn, 1);
+        }
+        WF_END(g);
+        status = g ? wf_adjoint(g, WF_ARRAYS(b), WF_ARRAYS(ones), WF_ARRAYS(a), WF_ARRAYS(first)) : missing(ctx);
+    }
+    if (status == WF_OK)
+        status = square(ctx, first, loss);
+    wf_tape_end(tape);
+    if (status == WF_OK)
+        status = wf_tape_grad(tape, loss, WF_ARRAYS(a, ones), WF_ARRAYS(grad, by_ones));
+    assert_true(holds(grad, (const float[]){ 6, 12, 18, 24 }, N, &status));
+    assert_true(holds(by_ones, (const float[]){ 3, 12, 27, 48 }, N, &status));
+    wf_tape_free(tape);
+    RELEASE(a, b, ones, first, grad, by_ones, loss);
+    return status;
+}
+
 /* y = x^2 by a launch that is hidden from the tape, whose derivative is a launch, too. */
 static wf_status hidden(void *user, wf_arrays in, wf_arrays out) { return square(user, in.at[0], out.at[0]); }
 static wf_status hidden_back(void *user, wf_arrays in, wf_arrays out, wf_arrays upstream, wf_arrays grads)
@@ -537,9 +571,22 @@ int main(void)
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values),       EACH(loops),       EACH(complexes),    EACH(operators),
-                                         EACH(reductions),   EACH(rules),       EACH(fixed_points), EACH(checks),
-                                         EACH(tapes),        EACH(tape_rules),  EACH(updates),      EACH(ordered),
-                                         EACH(loop_effects), EACH(block_joins), EACH(loop_carries), EACH(lines) };
+    static const memory_case cases[] = { EACH(values),
+                                         EACH(loops),
+                                         EACH(complexes),
+                                         EACH(operators),
+                                         EACH(reductions),
+                                         EACH(rules),
+                                         EACH(fixed_points),
+                                         EACH(checks),
+                                         EACH(tapes),
+                                         EACH(tape_rules),
+                                         EACH(updates),
+                                         EACH(ordered),
+                                         EACH(loop_effects),
+                                         EACH(block_joins),
+                                         EACH(loop_carries),
+                                         EACH(lines),
+                                         EACH(adjoints_on_tapes) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

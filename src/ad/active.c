@@ -44,6 +44,11 @@ wf__ref wf__by_factor(wf__ir *ir, wf__ref value, wf__ref factor)
     return product ? wf__derived(ir, product, wf__tuple(ir, both, 2), WF__FACTOR_RULE, 0) : 0;
 }
 
+wf__ref wf__by_logarithm(wf__ir *ir, wf__ref value, wf__ref logarithm)
+{
+    return ir->status == WF_OK ? wf__derived(ir, value, wf__tuple(ir, &logarithm, 1), WF__LOGARITHM_RULE, 0) : 0;
+}
+
 /* The adjoint of a loop depends on the adjoints that it begins with, and on all that the states depend on. */
 static uint32_t operands_of_loop(const wf__ir *ir, const wf__node *n, wf__ref *operand)
 {

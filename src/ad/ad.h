@@ -20,7 +20,7 @@
  *     views joins updates  derivatives of views, reductions and scans, accumulations
  *     effects              stores and accumulations in loops that stay loops
  *     custom               derivatives that the program gives
- *     turn tape            loops that stay loops: copies of their turns; reverse mode through them
+ *     turn outputs tape    loops that stay loops: copies of their turns, what they contribute, reverse mode through them
  *     forward              forward mode
  *     second               reverse mode of what reverse mode records for a loop that is kept
  *     reverse              reverse mode
@@ -70,7 +70,7 @@ typedef struct wf__ad_task {
      * tangent, which forward mode changes as the effect changes the array. */
     const uint32_t *effects;
     bool turn;    /* a walk over a turn of a loop that is kept */
-    bool stays;   /* short loops stay loops, too: one that reverse mode has kept is one */
+    bool stays;   /* loops that are short by now stay loops, too: reverse mode or wf__straighten has kept them */
     bool forward; /* forward mode; forward.c sets it */
 } wf__ad_task;
 

@@ -63,6 +63,9 @@ void wf__reverse_derived(wf__sweep *s, wf__ref r, wf__adjoint a)
         const wf__ref value = wf__tuple_at(ir, n.b)[0], factor = wf__tuple_at(ir, n.b)[1];
         a.value = a.value ? wf__op2(s->ir, WF__OP_mul, a.value, factor) : 0;
         wf__give(s, value, a, wf__shape_of(ir, r));
+    } else if (wf__is_by_logarithm(&n)) {
+        a.value = a.value ? wf__op2(s->ir, WF__OP_mul, a.value, r) : 0;
+        wf__give(s, wf__tuple_at(ir, n.b)[0], a, wf__shape_of(ir, r));
     } else if (n.c && wf__same_call(ir, r - 1, r))
         wf__add_part(s, &s->node[r], a);
     else if (n.c)

@@ -84,14 +84,17 @@ static void emit_node(wf__emitter *e, wf__ref r)
         e->map[r] = wf__dim(e->to, e->slot(e->user, from->slot[n->a].object, false), (int)n->b);
     else if (n->op == WF__LOAD)
         e->map[r] = emit_load(e, n);
-    else if (n->op == WF__DERIVED)
+    else if (n->op == WF__DERIVED && !e->twice)
         e->map[r] = e->map[n->a];
     else if (is_wanted(e, n))
         emit_effect(e, n);
     else if (wf__op_is_effect(n->op))
         return;
-    else
+    else {
         e->map[r] = wf__copy_node(from, r, e->map, e->to);
+        if (e->twice)
+            wf__copy_whole(from, r, e->map, e->to, e->map[r]);
+    }
 }
 
 /* Records the operands of a node that come before node `end`. */
@@ -100,7 +103,7 @@ static void emit_operands(wf__emitter *e, wf__ref r, wf__ref end)
     const wf__node *n = &e->from->ir.node[r];
     wf__ref operand[WF__MAX_OPERANDS];
     uint32_t count = wf__operands(&e->from->ir, n, operand);
-    if (n->op == WF__DERIVED) { /* kernels are not differentiated */
+    if (n->op == WF__DERIVED && !e->twice) {
         operand[0] = n->a;
         count = 1;
     }

@@ -110,7 +110,7 @@ static wf__ref forward_view(forward *f, const wf__node *n)
 static wf__ref forward_scatter(forward *f, wf__ref r)
 {
     const wf__node n = f->ir->node[r];
-    if (!f->node[n.a] || !wf__check_scatter(f->ir, r, f->inside, f->task->function))
+    if (!f->node[n.a])
         return 0;
     wf__join_update u = wf__update_of_scatter(f->ir, &n);
     if (u.join != WF_JOIN_ADD)
@@ -149,6 +149,10 @@ static wf__ref forward_derived(forward *f, wf__ref r)
     if (wf__is_by_factor(&n)) {
         wf__ref tangent = f->node[wf__tuple_at(ir, n.b)[0]];
         return tangent ? wf__op2(ir, WF__OP_mul, tangent, wf__tuple_at(ir, n.b)[1]) : 0;
+    }
+    if (wf__is_by_logarithm(&n)) {
+        wf__ref tangent = f->node[wf__tuple_at(ir, n.b)[0]];
+        return tangent ? wf__op2(ir, WF__OP_mul, tangent, r) : 0;
     }
     if (n.c)
         return forward_rule_of_program(f, r);

@@ -117,12 +117,23 @@ static bool reads_what_it_writes(const writer *w, wf__ref loop, wf__ref end)
     return false;
 }
 
+/* wf__straighten: true if outputs of the adjoint of the loop name its states. */
+static bool has_outputs(const writer *w, wf__ref loop)
+{
+    const wf__ir *in = &w->in;
+    for (wf__ref r = wf__loop_end(in, loop); !w->task && in->derived && r < in->n; ++r)
+        if (wf__is_of_loop(&in->node[r]) && wf__tuple_at(in, in->node[r].b)[1] == loop + 1)
+            return true;
+    return false;
+}
+
 /* True for a loop that is kept although it may be short. A loop that reads what it writes is: its variables carry that
- * (hoist.c). So is one whose accumulations become sums, and one with SCATTERs, which have values that leave it. */
+ * (hoist.c). So is one whose accumulations become sums, one with SCATTERs, which have values that leave it, and one whose
+ * adjoint has outputs. */
 static bool stays_loop(const writer *w, wf__ref loop)
 {
     const wf__ref end = wf__loop_end(&w->in, loop);
-    bool stays = (w->task && w->task->stays) || reads_what_it_writes(w, loop, end) ||
+    bool stays = (w->task && w->task->stays) || reads_what_it_writes(w, loop, end) || has_outputs(w, loop) ||
                  (w->active && wf__has_join_updates(&w->in, loop, end, w->active));
     for (wf__ref r = loop; r < end && !stays; ++r)
         stays = w->in.node[r].op == WF__SCATTER && wf__has_adjoint(w->in.node[r].dtype);
@@ -230,10 +241,11 @@ static bool can_take_before(writer *w, wf__ref loop, wf__ref end, bool straight)
     return true;
 }
 
-/* True for a variable that its loop leaves alone. */
-static bool is_left_alone(const wf__ir *in, wf__ref state)
+/* True for a variable that its loop leaves alone, and that nothing names. */
+static bool is_left_alone(const writer *w, wf__ref state)
 {
-    return !in->node[state].aux && wf__next_value(in, state) == state;
+    const wf__ir *in = &w->in;
+    return !in->node[state].aux && wf__next_value(in, state) == state && !has_outputs(w, in->node[state].a);
 }
 
 /* Array graphs: true if some loop in the block has a variable that it leaves alone and that does not fit the others. */
@@ -258,7 +270,7 @@ static void copy_kept(writer *w, wf__ref loop, wf__ref end)
         --last;
     wf__copy_as_is(in, loop, loop + 1, 0, w->map, w->ir);
     for (wf__ref s = loop + 1; s < body; ++s)
-        if (is_left_alone(in, s))
+        if (is_left_alone(w, s))
             w->map[s] = w->map[in->node[s].b];
         else
             wf__copy_as_is(in, s, s + 1, 0, w->map, w->ir);
@@ -273,7 +285,7 @@ static void copy_kept(writer *w, wf__ref loop, wf__ref end)
         r = inner;
     }
     for (wf__ref r = last; r <= end; ++r)
-        if (in->node[r].op != WF__NEXT || !is_left_alone(in, in->node[r].a))
+        if (in->node[r].op != WF__NEXT || !is_left_alone(w, in->node[r].a))
             wf__copy_as_is(in, r, r + 1, 0, w->map, w->ir);
 }
 
@@ -302,6 +314,7 @@ static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b
     const wf__region of = *b;
     const uint32_t at = out->block_n - 1;
     w->replaces = false;
+    wf__const_bits(ir, WF_I64, 0); /* the index that the element of an array of rank 0 has in a SCATTER (outputs.c) */
     copy_kept(w, loop, end);
     const wf__ref flat = ir->status == WF_OK ? w->map[loop] : 0, flat_end = ir->n;
     if (!flat || !wf__ir_copy(ir, &in)) {
@@ -388,11 +401,13 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     return ir->status == WF_OK;
 }
 
-/* True if a block computes on the way from the wanted values to the results, or changes arrays on the way. */
+/* True if a block computes on the way from the wanted values to the results, also by SCATTERs, or changes arrays on the way. */
 static bool is_needed(const wf__ir *ir, const wf__ad_task *task, const wf__activity *active, wf__ref loop, wf__ref end)
 {
     for (wf__ref r = loop; r < end; ++r) {
         const wf__node *n = &ir->node[r];
+        if (n->op == WF__SCATTER && active->node[r] == WF__ACTIVE && wf__has_adjoint(n->dtype))
+            return true;
         if (wf__op_is_store(n->op) &&
             (is_on_way(ir, active, n) ||
              (task->effects && task->effects[wf__object_of(ir, n)] && active->node[r] == WF__ACTIVE)))

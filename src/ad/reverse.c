@@ -189,8 +189,6 @@ static void reverse_scatter(wf__sweep *s, wf__ref r, wf__adjoint a)
 {
     const wf__node n = s->ir->node[r];
     wf__ir *ir = s->ir;
-    if (!wf__check_scatter(ir, r, s->pointwise, s->task->function))
-        return;
     wf__ref g = wf__broadcast_to(ir, wf__masked(ir, a), n.shape), to_old;
     wf__join_update u = wf__update_of_scatter(ir, &n);
     /* in a loop that is kept, points that take no part have any index */
@@ -319,7 +317,8 @@ static void finish_arrays(wf__sweep *s, wanted *list, uint32_t object, wf__ref e
 static void finish_read(wf__sweep *s, wanted *list, wf__ref r)
 {
     const uint32_t object = wf__object_of(s->ir, &s->ir->node[r]);
-    if (!s->element[object].first || s->ir->node[r].b || s->pointwise) /* a loop around it goes on with the sum */
+    /* A loop around it, or the sweep that another one has begun (second.c), goes on with the sum. */
+    if (!s->element[object].first || s->ir->node[r].b || s->pointwise || (!list && !s->ir->arrays))
         return;
     wf__adjoint a = wf__take_sum(s, &s->element[object]);
     for (uint32_t i = 0; i < s->task->wrts; ++i)

@@ -37,9 +37,8 @@ void wf__no_second(wf__sweep *s, const wf__node *n)
     wf__ir_fail_at(
         s->ir, n, WF_ERR_UNSUPPORTED,
         "%s: the derivative of a loop in reverse mode, where it stays a loop, has itself no derivative in "
-        "reverse mode if the loop is one of points or of an operator and stores, adds to an array of rank 0, has "
-        "more than %d variables on the way (accumulations and stores count twice) or was differentiated in "
-        "forward mode since; say wf_jvp",
+        "reverse mode if the loop has more than %d variables on the way (accumulations and stores count twice), changes "
+        "arrays whose extents are open, or was differentiated in forward mode since; say wf_jvp",
         s->task->function, WF__MAX_OPERANDS - WF__LOOP_ARGUMENTS);
 }
 
@@ -111,10 +110,20 @@ static bool record_tangents(second *p)
     task.wrt = p->input;
     task.seed = p->direction;
     task.wrts = p->inputs;
+    if (!ir->arrays) /* of what points store nothing depends on the states alone */
+        task.effects = task.derivative = NULL;
     const wf__numbering numbering = wf__stop_numbering(ir);
     bool ok = wf__forward_loop(ir, &task, p->loop, p->initial, p->contents, p->tangent);
     wf__resume_numbering(ir, numbering);
     return ok;
+}
+
+/* True if derivatives go to the array of a read. */
+static bool is_wanted(const wf__sweep *s, const wf__node *load)
+{
+    const uint32_t object = wf__object_of(s->ir, load);
+    return s->ir->arrays ? s->route.active.array[object] == WF__ACTIVE
+                         : s->task->derivative && s->task->derivative[object];
 }
 
 /* Sets input[] to the values from before node `first` that the nodes from there on use and that the derivative follows, and
@@ -126,7 +135,7 @@ static void find_inputs(second *p, wf__ref first)
     p->inputs = 0;
     for (wf__ref r = first; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (n->op == WF__LOAD && ir->arrays && p->s->route.active.array[wf__object_of(ir, n)] == WF__ACTIVE)
+        if (n->op == WF__LOAD && is_wanted(p->s, n))
             p->varies[wf__object_of(ir, n)] = 1;
         for (uint32_t i = 0, count = wf__ad_operands(ir, r, false, operand); i < count; ++i) {
             bool is_new = operand[i] < first && operand[i] < p->s->route.n && wf__is_active(p->s, operand[i]);

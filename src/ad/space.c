@@ -180,7 +180,8 @@ static wf__ad_task task_of(const wf__ad_space *s, const lists *l)
                           .record = s->of->record,
                           .user = s->of->user,
                           .derivative = s->derivative,
-                          .effects = s->effects };
+                          .effects = s->effects,
+                          .stays = true }; /* copies of reads in a loop would be none of `wrt` */
 }
 
 /* Returns what it costs to compute a value, without the nodes that are marked as seen, as far as `most`. Marks them. */

@@ -64,6 +64,7 @@ typedef struct wf__emitter {
     wf__ref index[WF_MAX_RANK]; /* nodes of `to`: the point of the operator's space */
     wf__ref within;             /* where it is one; 0 = everywhere */
     bool own;                   /* the point is the recording's own, in the same space */
+    bool twice;                 /* the recording may be differentiated: derivatives that the program gives stay */
     bool accumulates;           /* what loops store and accumulate in derivatives is recorded, too */
     /* 1 + an array, and its derivative: where loops store to the array, zeros are stored to the derivative. */
     uint32_t zeroed, zeros;

@@ -140,15 +140,18 @@ static wf__ref read(const place *at, wf__ref elements)
     return wf__gather(at->ir, elements, at->tuple, wf__const_f64(at->ir, wf__dtype(at->ir, elements), 0));
 }
 
-/* Returns the SCATTER of the extremes, or of the mantissas, which those of exponents and zeros follow. */
+/* Returns the SCATTER of the extremes, or of the mantissas, which those of exponents, zeros, and logarithms of the mantissas
+ * follow. */
 static wf__ref find(const place *at, const target *t)
 {
     if (t->join != WF_JOIN_MUL)
         return scatter(at, t, t->join, at->value, at->when);
     const wf__factor one = wf__factor_of(at->ir, at->value);
+    wf__ref logarithm = wf__op1(at->ir, WF__OP_log, wf__op1(at->ir, WF__OP_abs, one.m));
     wf__ref m = scatter(at, t, WF_JOIN_MUL, one.m, at->when);
     scatter(at, t, WF_JOIN_ADD, one.e, at->when);
     scatter(at, t, WF_JOIN_ADD, one.zero, at->when);
+    scatter(at, t, WF_JOIN_ADD, logarithm, at->when);
     return m;
 }
 
@@ -226,7 +229,7 @@ static void join_found(sums *p)
         target *t = target_of(p, r);
         const wf__ref found = t ? p->map[r] : 0;
         if (t && t->join == WF_JOIN_MUL) {
-            join(p, &t->product.m, WF__OP_mul, found);
+            join(p, &t->product.m, WF__OP_mul, wf__by_logarithm(p->ir, found, found + 3));
             join(p, &t->product.e, WF__OP_add, found + 1);
             join(p, &t->product.zero, WF__OP_add, found + 2);
         } else if (t)

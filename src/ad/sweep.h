@@ -101,8 +101,6 @@ typedef struct wf__join_update { /* an accumulation, or a SCATTER, by WF_JOIN_MU
     uint32_t shape;         /* of the elements */
 } wf__join_update;
 wf__join_update wf__update_of_scatter(wf__ir *ir, const wf__node *scatter);
-/* False, and the ir has failed, if a SCATTER in a turn of a loop that is kept joins what all turns compute. */
-bool wf__check_scatter(wf__ir *ir, wf__ref r, bool inside, const char *function);
 /* False: the ir has failed; another join, or the contents from before are not known. */
 bool wf__update_of_accum(wf__ir *ir, const wf__ad_task *task, wf__ref accum, wf__join_update *u);
 /* Sets what the value and the elements from before get of the elements' derivative g. */

@@ -16,14 +16,14 @@
  *
  * Only those states are kept that the walk needs: what is not read from a tape is dead, and lowering removes it.
  *
- * What the loop contributes to the adjoint of one of its inputs is a node of its own, an output, with the derivative that
- * second.c computes.
+ * What the loop contributes to the adjoint of one of its inputs is an output (outputs.c), with the derivative that second.c
+ * computes.
  *
  * Source of the idea: Griewank and Walther, Evaluating Derivatives (SIAM 2008), chapter 12; the rotation is Weft's own.
  */
 #include "ad/tape.h"
 #include "ad/copies.h"
-#include "ad/turn.h"
+#include "ad/outputs.h"
 #include "ir/thresholds.h"
 
 typedef struct tape { /* of one loop */
@@ -236,13 +236,6 @@ static void give_scatters(const tape *p, wf__sweep *turn, uint32_t k)
     }
 }
 
-/* What a sweep has for an outer value. */
-static wf__sum *outer_sum(const tape *p, wf__sweep *s, uint32_t k)
-{
-    const wf__ref r = p->turn.outer[k];
-    return wf__turn_reads(&p->turn, k) ? &s->element[wf__object_of(p->ir, &p->ir->node[r])] : &s->node[r];
-}
-
 /* Hands the points that have an effect alone to the walk over a turn. */
 static bool set_alone(const tape *p, wf__sweep *turn)
 {
@@ -278,7 +271,7 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint,
         for (uint32_t k = 0; k < p->turn.outers; ++k)
             give_scatters(p, &turn, k);
         for (uint32_t k = 0; k < p->turn.outers; ++k)
-            sum[k] = wf__masked(ir, wf__take_sum(&turn, outer_sum(p, &turn, k)));
+            sum[k] = wf__masked(ir, wf__take_sum(&turn, wf__outer_sum(&p->turn, &turn, k)));
         give_arrays(p, &turn);
         wf__drop_effects(ir, first, turn.route.n);
     }
@@ -511,138 +504,6 @@ static bool begin(tape *p, const wf__region *loop)
     return ir->status == WF_OK;
 }
 
-/* ---- outputs, which have a derivative in reverse mode (second.c) ---- */
-typedef struct outputs {
-    wf__ref argument[WF__MAX_OPERANDS]; /* the first one is that of each output */
-    uint32_t arguments;                 /* 0 = the outputs have no such derivative */
-} outputs;
-
-static bool add_pair(outputs *o, uint32_t *n, wf__ref scatter, wf__ref adjoint)
-{
-    const bool fits = *n + 2 <= WF__MAX_OPERANDS;
-    if (fits) {
-        o->argument[(*n)++] = scatter;
-        o->argument[(*n)++] = adjoint;
-    }
-    return fits;
-}
-
-/* True for an effect on an array on the way that a SCATTER can stand for. */
-static bool is_scatter(const tape *p, wf__ref r)
-{
-    const wf__node *n = &p->turn.in.node[r];
-    return wf__op_is_store(n->op) && p->turn.effects[wf__object_of(p->ir, n)] && n->b &&
-           wf__shape_known(p->ir, p->ir->slot[n->a].shape);
-}
-
-/* Puts SCATTERs in place of the effects of the loop, which is a copy whose effects the sweep has seen: outputs name them. */
-static void replace_effects(const tape *p)
-{
-    wf__ir *ir = p->ir;
-    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && ir->status == WF_OK; ++r) {
-        const wf__node n = ir->node[r];
-        if (is_scatter(p, r))
-            ir->node[r] = (wf__node){ .op = WF__SCATTER,
-                                      .dtype = (uint8_t)wf__dtype(ir, n.c),
-                                      .a = n.c,
-                                      .b = n.b,
-                                      .d = n.d,
-                                      .shape = ir->slot[n.a].shape };
-    }
-}
-
-static outputs find_outputs(const tape *p)
-{
-    wf__ir *ir = p->ir;
-    outputs o = { .argument = { 0, p->turn.first } };
-    uint32_t n = WF__LOOP_ARGUMENTS, mask = 0;
-    bool able = !p->s->pointwise && !p->s->task->derivative && p->states <= WF__LOOP_STATES;
-    const bool effects = p->s->after != NULL;
-    for (uint32_t i = 0; i < p->states && able; ++i) {
-        if (!p->last[i])
-            continue;
-        able = n < WF__MAX_OPERANDS;
-        if (able)
-            o.argument[n++] = p->last[i];
-        mask |= 1u << i;
-    }
-    for (uint32_t k = 0; k < p->scatters && able; ++k)
-        able = add_pair(&o, &n, p->scatter[k], p->scattered[k]);
-    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && able; ++r) {
-        const wf__node *e = &p->turn.in.node[r];
-        const bool store = wf__op_is_store(e->op), counts = store && effects && p->turn.effects[wf__object_of(ir, e)];
-        if (counts && is_scatter(p, r))
-            able = !p->s->after[wf__object_of(ir, e)] || add_pair(&o, &n, r, p->s->after[wf__object_of(ir, e)]);
-        else
-            able = !store;
-    }
-    o.argument[2] = wf__const_bits(ir, WF_U32, mask);
-    o.arguments = able ? n : 0;
-    return o;
-}
-
-/* Returns a contribution to the adjoint of an input as an output of the loop's adjoint. */
-static wf__ref output(const tape *p, outputs *o, wf__ref value, wf__ref input, uint32_t number)
-{
-    if (!o->arguments || !input || p->ir->status != WF_OK)
-        return value;
-    o->argument[0] = input;
-    return wf__derived(p->ir, value, wf__tuple(p->ir, o->argument, o->arguments), WF__LOOP_RULE, number);
-}
-
-/* Returns a value that stands for the contents of an array; 0 = none. */
-static wf__ref contents_of(const wf__ir *ir, uint32_t object)
-{
-    for (wf__ref r = 1; r < ir->n; ++r)
-        if (wf__is_contents(ir, r) && !wf__is_closed(ir, r) && wf__object_of(ir, &ir->node[r]) == object)
-            return r;
-    return 0;
-}
-
-/* The SCATTERs of the second loop among the contributions to an input become outputs. */
-static void output_scatters(const tape *p, outputs *o, const wf__sum *list, wf__ref input, uint32_t number)
-{
-    wf__sweep *s = p->s;
-    for (uint32_t i = list->first; i && p->ir->status == WF_OK; i = s->part[i].next) {
-        wf__ref *value = &s->part[i].adjoint.value;
-        if (*value > p->turns && p->ir->node[*value].op == WF__SCATTER)
-            *value = output(p, o, *value, input, number);
-    }
-}
-
-static void give_outputs(const tape *p)
-{
-    wf__ir *ir = p->ir;
-    wf__sweep *s = p->s;
-    outputs o = find_outputs(p);
-    for (uint32_t i = 0; i < p->states && ir->status == WF_OK; ++i) {
-        const wf__ref initial = wf__turn_state(&p->turn, i)->b;
-        if (!p->adjoint[i] || !wf__is_active(s, initial))
-            continue;
-        wf__ref value = output(p, &o, p->adjoint[i], initial, i);
-        wf__give(s, initial, (wf__adjoint){ .value = value }, wf__shape_of(ir, value));
-    }
-    for (uint32_t k = 0; k < p->turn.outers && ir->status == WF_OK; ++k) {
-        const wf__ref r = p->turn.outer[k];
-        if (!p->sum[k])
-            continue;
-        if (wf__turn_reads(&p->turn, k)) {
-            const wf__ref of = contents_of(ir, wf__object_of(ir, &p->turn.in.node[r]));
-            wf__add_part(s, outer_sum(p, s, k),
-                         (wf__adjoint){ .value = output(p, &o, p->sum[k], of, WF__LOOP_CONTENTS) });
-        } else {
-            wf__ref value = output(p, &o, p->sum[k], r, WF__LOOP_VALUE);
-            wf__give(s, r, (wf__adjoint){ .value = value }, wf__shape_of(ir, value));
-        }
-    }
-    for (uint32_t object = 0; object < s->route.objects && o.arguments; ++object)
-        if (s->array[object].first)
-            output_scatters(p, &o, &s->array[object], contents_of(ir, object), WF__LOOP_CONTENTS);
-    for (uint32_t k = 0; k < p->turn.outers && o.arguments; ++k)
-        if (!wf__turn_reads(&p->turn, k))
-            output_scatters(p, &o, &s->node[p->turn.outer[k]], p->turn.outer[k], WF__LOOP_VALUE);
-}
-
 /* True if a result may depend on a state of the loop, on what it scatters or on what it stores. */
 static bool has_adjoint(const wf__sweep *s, const wf__region *loop, const wf__adjoint *given)
 {
@@ -666,12 +527,20 @@ void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *g
         record_first(&p);
         record_second(&p, given);
         if (ir->status == WF_OK)
-            give_outputs(&p);
+            wf__give_outputs(&(wf__outputs){ .s = s,
+                                             .turn = &p.turn,
+                                             .walk = p.turns,
+                                             .last = p.last,
+                                             .adjoint = p.adjoint,
+                                             .sum = p.sum,
+                                             .scatter = p.scatter,
+                                             .scattered = p.scattered,
+                                             .scatters = p.scatters });
     }
     if (outermost) {
         wf__effects_end(s, loop);
         if (ir->status == WF_OK)
-            replace_effects(&p);
+            wf__replace_effects(&p.turn);
     }
     wf__turn_free(&p.turn);
     wf__free(p.saved);

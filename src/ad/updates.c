@@ -119,19 +119,6 @@ wf__join_update wf__update_of_scatter(wf__ir *ir, const wf__node *scatter)
     return u;
 }
 
-bool wf__check_scatter(wf__ir *ir, wf__ref r, bool inside, const char *function)
-{
-    const wf__node n = ir->node[r];
-    if (!inside || wf__scatter_join(&n) == WF_JOIN_ADD)
-        return ir->status == WF_OK;
-    wf__ir_fail_at(
-        ir, &n, WF_ERR_UNSUPPORTED,
-        "%s: the derivative of an accumulation by product in a loop that stays a loop has itself no derivative; "
-        "say it without a loop, or accumulate logarithms by WF_JOIN_ADD",
-        function);
-    return false;
-}
-
 bool wf__update_of_accum(wf__ir *ir, const wf__ad_task *task, wf__ref accum, wf__join_update *u)
 {
     const wf__node n = ir->node[accum];

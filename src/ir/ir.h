@@ -357,6 +357,8 @@ uint32_t wf__custom_rule(wf__ir *ir, const wf__custom *rule);
 /* view.c. A view that changes nothing is the value itself. */
 wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *numbers, uint32_t n, wf__ref value);
 wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other);
+/* Returns a SCATTER node, as wf__scatter_joined records it. */
+wf__node wf__scatter_node(const wf__ir *ir, wf_join join, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when);
 /* Records a SCATTER into an array of this shape. when: a condition; 0 = always. */
 wf__ref wf__scatter(wf__ir *ir, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when);
 /* The same by WF_JOIN_ADD, MUL, MIN or MAX: elements that get no value are neutral for the join. */

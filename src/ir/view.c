@@ -209,6 +209,17 @@ wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other)
     return ir->status == WF_OK ? wf__append(ir, &node) : 0;
 }
 
+wf__node wf__scatter_node(const wf__ir *ir, wf_join join, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when)
+{
+    return (wf__node){ .op = WF__SCATTER,
+                       .dtype = ir->node[value].dtype,
+                       .aux = join == WF_JOIN_ADD ? 0 : (uint8_t)join,
+                       .a = value,
+                       .b = tuple,
+                       .d = when,
+                       .shape = shape };
+}
+
 wf__ref wf__scatter(wf__ir *ir, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when)
 {
     return wf__scatter_joined(ir, WF_JOIN_ADD, value, shape, tuple, when);
@@ -218,9 +229,7 @@ wf__ref wf__scatter_joined(wf__ir *ir, wf_join join, wf__ref value, uint32_t sha
 {
     if (ir->status != WF_OK || !value)
         return 0;
-    wf__node node = { .op = WF__SCATTER, .dtype = ir->node[value].dtype, .a = value, .b = tuple, .d = when };
-    node.aux = join == WF_JOIN_ADD ? 0 : (uint8_t)join;
-    node.shape = shape;
+    const wf__node node = wf__scatter_node(ir, join, value, shape, tuple, when);
     if (!wf__shape_known(ir, shape))
         wf__ir_fail_at(ir, &node, WF_ERR_UNSUPPORTED,
                        "%s: of the extents of the elements some are open; what is added to elements by index, such as "

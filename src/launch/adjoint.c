@@ -497,11 +497,13 @@ static wf_status run(adjoint *a)
 }
 
 /* ---- forward mode ---- */
-static wf_status forward(adjoint *a)
+/* Records the kernel. twice: it may be differentiated. */
+static void record_forward(adjoint *a, bool twice)
 {
     wf__emitter e = begin_kernel(a, &a->of.space, 0, true);
     const wf__ir *ir = &a->space.ir;
     e.accumulates = true;
+    e.twice = twice;
     for (uint32_t i = 0; e.map && i < a->space.access_n; ++i) {
         const wf__ad_access *store = &a->space.access[i];
         const wf__node *n = &ir->node[store->node];
@@ -522,7 +524,7 @@ static wf_status forward(adjoint *a)
     }
     if (e.map)
         wf__emit_effects(&e);
-    return run_kernel(a, &e);
+    wf__free(e.map);
 }
 
 /* ---- for the public functions ---- */
@@ -570,17 +572,32 @@ wf_status wf__derive_by(wf_graph *graph, const wf__derive *d, wf_status (*work)(
     return status;
 }
 
-static wf_status derive(wf_graph *graph, const wf__derive *d)
+static void end(adjoint *a)
+{
+    wf__ad_space_free(&a->space);
+    wf__free(a->object);
+    wf__free(a->shape);
+}
+
+wf_status wf__derive_run(wf_graph *graph, const wf__derive *d)
 {
     adjoint a = derivative_of(graph, d);
-    wf_status status = !begin(&a) ? wf_last_status(graph->ctx) : a.reverse ? run(&a) : forward(&a);
-    wf__ad_space_free(&a.space);
-    wf__free(a.object);
-    wf__free(a.shape);
+    wf_status status = begin(&a) ? WF_OK : wf_last_status(graph->ctx);
+    if (status == WF_OK && a.reverse)
+        status = run(&a);
+    else if (status == WF_OK) {
+        record_forward(&a, wf__tapes(graph->ctx));
+        status = a.to ? wf_run(a.to) : WF_ERR_MEMORY;
+    }
+    end(&a);
     return status;
 }
 
-wf_status wf__derive_operator(wf_graph *graph, const wf__derive *d)
+wf_graph *wf__tangent_kernel(wf_graph *graph, const wf__derive *d)
 {
-    return graph ? wf__derive_by(graph, d, derive) : WF_ERR_MEMORY;
+    adjoint a = derivative_of(graph, d);
+    if (begin(&a))
+        record_forward(&a, true);
+    end(&a);
+    return a.to;
 }

@@ -168,9 +168,7 @@ wf__ref wf__product_of_others(const wf__split *s, const wf__again *a, const wf__
     wf__ref beside = wf__op2(ir, WF__OP_ne, zeros, wf__const_f64(ir, WF_F64, 0));
     wf__ref others =
         wf__op2(ir, WF__OP_div, kept_element(s, a->g, red->product), wf__op3(ir, WF__OP_select, none, one, value));
-    bool number;
-    wf_val constant = (wf_stop)(wf__value(a->g, wf__op3(ir, WF__OP_select, beside, zero, others)));
-    return wf__is_recording(a->g) ? wf__resolve(a->g, constant, s->d->function, &number) : 0;
+    return wf__op3(ir, WF__OP_select, beside, zero, others);
 }
 
 /* ---- values ---- */

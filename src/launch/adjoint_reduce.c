@@ -28,7 +28,7 @@ static wf_graph *points(const wf__split *s)
         if (wf__is_extreme(red))
             when = wf__is_extreme_at(s, &a, of);
         else if (red->product)
-            value = wf__op2(ir, WF__OP_mul, value, wf__product_of_others(s, &a, of));
+            value = wf__by_factor(ir, value, wf__product_of_others(s, &a, of));
         value = wf__cast(ir, value, wf__update_dtype(red->dtype, WF_JOIN_ADD));
         wf__accum(ir, slot, wf__kept_tuple(s, ir), WF_JOIN_ADD, WF__MODE_AUTO, value, when);
         wf__note_store(g, slot);

@@ -168,14 +168,6 @@ static void add(const place *p, const wf_array *array, wf_join join, wf__ref val
     wf__note_store(p->g, slot);
 }
 
-/* Returns the value as a constant of derivatives. */
-static wf__ref constant(const place *p, wf__ref value)
-{
-    bool number;
-    wf_val v = (wf_stop)(wf__value(p->g, value));
-    return wf__is_recording(p->g) ? wf__resolve(p->g, v, p->function, &number) : 0;
-}
-
 static void replace_extreme(const target *to, phase step, const place *p, wf__ref value)
 {
     wf__ir *ir = wf__graph_ir(p->g);
@@ -208,8 +200,7 @@ static void replace_factor(const target *to, phase step, const place *p, wf__ref
         all.zero = read(p, to->zeros);
         if (!all.m || !all.e || !all.zero)
             return;
-        wf__ref others = constant(p, wf__product_without(ir, all, one));
-        add(p, to->sum, WF_JOIN_ADD, others ? wf__op2(ir, WF__OP_mul, value, others) : 0, p->when);
+        add(p, to->sum, WF_JOIN_ADD, wf__by_factor(ir, value, wf__product_without(ir, all, one)), p->when);
     }
 }
 

@@ -1,4 +1,4 @@
-/* again.c - records the nodes of a recording again. */
+/* again.c - records the nodes of a recording again, and keeps recordings for that. */
 #include "launch/again.h"
 #include "ir/pass/pass.h"
 
@@ -57,4 +57,79 @@ void wf__again_node(wf__again *a, wf__ref r)
     wf__copy_whole(&a->view, r, a->map, out, a->map[r]);
     if (wf__op_is_store(n->op) && wf__is_recording(a->g))
         wf__note_store(a->g, n->a);
+}
+
+/* ---- recordings that are kept ---- */
+bool wf__recorded_keep(const wf__program *p, const wf_shape *space, const uint64_t *param, wf__recorded *out)
+{
+    const wf__ir *ir = &p->rec.ir;
+    *out = (wf__recorded){ .kind = p->rec.options.kind,
+                           .space = *space,
+                           .reduce = p->rec.options.reduce,
+                           .device = p->device,
+                           .name = wf__strdup(p->name ? p->name : "a recording"),
+                           .param = wf__alloc0((p->param_n + 1) * sizeof *out->param) };
+    if (!out->name || !out->param || !wf__ir_copy(ir, &out->ir) || !wf__ir_copy(&p->rec.join, &out->join) ||
+        !wf__ir_copy(&p->rec.post, &out->post))
+        return false;
+    if (ir->red_n && !(out->initial = wf__alloc(ir->red_n * sizeof *out->initial)))
+        return false;
+    if (ir->red_n)
+        memcpy(out->initial, p->rec.initial, ir->red_n * sizeof *out->initial);
+    for (; out->param_n < p->param_n; ++out->param_n) {
+        const wf__named_param *from = &p->param[out->param_n];
+        wf__named_param *to = &out->param[out->param_n];
+        *to = (wf__named_param){ wf__strdup(from->name), param ? param[out->param_n] : from->initial, from->dtype };
+        if (!to->name)
+            return false;
+    }
+    return true;
+}
+
+void wf__recorded_free(wf__recorded *k)
+{
+    for (uint32_t i = 0; k->param && i < k->param_n; ++i)
+        wf__free(k->param[i].name);
+    wf__ir_free_copy(&k->ir);
+    wf__ir_free_copy(&k->join);
+    wf__ir_free_copy(&k->post);
+    wf__free(k->initial);
+    wf__free(k->name);
+    wf__free(k->param);
+}
+
+wf_graph *wf__recorded_begin(wf_context *ctx, const wf__recorded *k)
+{
+    const wf_space space = { .size = sizeof space,
+                             .name = k->name,
+                             .shape = k->kind == WF__SPACE ? k->space : (wf_shape){ 0 },
+                             .indexed = k->kind == WF__SPACE,
+                             .elements = k->kind == WF__ELEMENTS && !k->reduce,
+                             .reduce = k->reduce,
+                             .device = k->device };
+    wf_graph *g = wf_begin_with(ctx, &space);
+    wf__params_again(g, k->param, k->ir.param, k->param_n);
+    return g;
+}
+
+static void record_section(wf_graph *g, const wf__ir *section, wf_array *const *to, const char *function)
+{
+    wf__again again = { .g = g, .in = section, .to = to, .function = function };
+    if (!wf__is_recording(g))
+        return;
+    wf__again_begin(&again);
+    for (wf__ref r = 1; r < section->n; ++r)
+        wf__again_node(&again, r);
+    wf__again_end(&again);
+}
+
+void wf__recorded_again(const wf__recorded *k, wf_graph *g, wf_array *const *to, const char *function)
+{
+    if (g)
+        wf__reductions_again(g, &k->ir, &k->join, k->initial);
+    record_section(g, &k->ir, to, function);
+    if (k->post.n <= 1 || !wf__is_recording(g))
+        return;
+    wf_section(g, WF_SECTION_POST);
+    record_section(g, &k->post, to, function);
 }

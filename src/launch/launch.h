@@ -4,14 +4,15 @@
  * or below (tools/check_circles holds this against the objects of a build).
  *
  *     key history stream           keys of plans, notes of launches, queues
+ *     again                        copies of recordings
  *     plans freeze tape            the table of plans; sequences and tapes that are being noted
  *     memo                         memos of the launches of a kernel
  *     distribute                   requests with distributed arrays
  *     request                      a request runs on this thread, by its plan or a memo
  *     submit_stream submit         the same in a stream, and the choice between the two
  *     kernel replay run            callers: prepared kernels, frozen sequences, wf_run and wf_compile
- *     fill again                   copies of recordings
- *     adjoint                      derivatives of operators without reductions
+ *     fill                         arrays of one value
+ *     adjoint adjoint_twice        derivatives of operators without reductions; on a tape, so that they have derivatives
  *     adjoint_parts adjoint_updates adjoint_join adjoint_reduce
  *                                  and with them, and of accumulations by minimum, maximum and product
  *     tape_grad                    derivatives through the launches on a tape

@@ -88,20 +88,15 @@ static void free_noted(wf__noted *s)
         wf_release(s->array ? s->array[i] : NULL);
         wf_release(s->before ? s->before[i] : NULL);
     }
-    for (uint32_t i = 0; s->param && i < s->param_n; ++i)
-        wf__free(s->param[i].name);
-    wf__ir_free_copy(&s->ir);
-    wf__ir_free_copy(&s->join);
-    wf__ir_free_copy(&s->post);
-    wf__free(s->initial);
-    wf__free(s->name);
+    if (s->release)
+        s->release(s->rule.user);
+    wf__recorded_free(&s->kept);
     wf__free(s->array);
     wf__free(s->before);
     wf__free(s->memory);
     wf__free(s->at);
     wf__free(s->varies);
     wf__free(s->stored);
-    wf__free(s->param);
 }
 
 /* Sets what a program does with one of its arrays, in any of its sections. */
@@ -121,16 +116,15 @@ static void find_uses(const wf__program *p, uint32_t object, bool *reads, bool *
 }
 
 /* Makes the lists of a note of n arrays. False = out of memory. */
-static bool make_lists(wf__noted *s, const char *name, uint32_t n)
+static bool make_lists(wf__noted *s, uint32_t n)
 {
-    s->name = wf__strdup(name);
     s->array = wf__alloc0((n + 1) * sizeof *s->array);
     s->before = wf__alloc0((n + 1) * sizeof *s->before);
     s->memory = wf__alloc0((n + 1) * sizeof *s->memory);
     s->at = wf__alloc0((n + 1) * sizeof *s->at);
     s->varies = wf__alloc0(n + 1);
     s->stored = wf__alloc0(n + 1);
-    bool ok = s->name && s->array && s->before && s->memory && s->at && s->varies && s->stored;
+    bool ok = s->array && s->before && s->memory && s->at && s->varies && s->stored;
     s->n = ok ? n : 0;
     return ok;
 }
@@ -147,28 +141,10 @@ static void find_memory(wf_tape *t, wf__noted *s)
 static bool fill(wf_tape *t, wf__noted *s, const wf__request *r)
 {
     const wf__program *p = r->program;
-    const wf__ir *ir = &p->rec.ir;
-    s->kind = p->rec.options.kind;
-    s->space = *r->space;
-    s->device = p->device;
-    s->param = wf__alloc0((p->param_n + 1) * sizeof *s->param);
-    if (!s->param || !make_lists(s, p->name ? p->name : "a recording", p->object_n) || !wf__ir_copy(ir, &s->ir) ||
-        !wf__ir_copy(&p->rec.join, &s->join) || !wf__ir_copy(&p->rec.post, &s->post))
+    if (!wf__recorded_keep(p, r->space, r->param, &s->kept) || !make_lists(s, p->object_n))
         return false;
-    s->reduce = p->rec.options.reduce;
-    if (ir->red_n && !(s->initial = wf__alloc(ir->red_n * sizeof *s->initial)))
-        return false;
-    if (ir->red_n)
-        memcpy(s->initial, p->rec.initial, ir->red_n * sizeof *s->initial);
     for (uint32_t i = 0; i < s->n; ++i)
         s->array[i] = wf_retain(r->arrays[i]);
-    for (; s->param_n < p->param_n; ++s->param_n) {
-        wf__named_param *param = &s->param[s->param_n];
-        *param = (wf__named_param){ wf__strdup(p->param[s->param_n].name), r->param[s->param_n],
-                                    p->param[s->param_n].dtype };
-        if (!param->name)
-            return false;
-    }
     s->blocks = p->rec.init.n > 1 || p->rec.deinit.n > 1;
     for (uint32_t i = 0; i < s->n; ++i)
         s->blocks = s->blocks || s->array[i]->scratch;
@@ -235,7 +211,8 @@ void wf__tape_note(wf_context *ctx, const wf__request *r)
 
 /* ---- rules for arrays ---- */
 /* Returns a note of a call, to be completed after it; NULL = it is not to be noted. */
-static wf__noted *begin_rule(wf_tape *t, const wf_array_rule *rule, wf_arrays in, wf_arrays out)
+static wf__noted *begin_rule(wf_tape *t, const wf_array_rule *rule, void (*release_user)(void *user), wf_arrays in,
+                             wf_arrays out)
 {
     bool any = false;
     int64_t at;
@@ -250,9 +227,10 @@ static wf__noted *begin_rule(wf_tape *t, const wf_array_rule *rule, wf_arrays in
         return NULL;
     }
     wf__noted *s = &t->step[t->step_n++];
-    *s = (wf__noted){ .rule = *rule, .ins = (uint32_t)in.n };
+    *s = (wf__noted){ .rule = *rule, .ins = (uint32_t)in.n, .release = release_user };
     s->rule.size = sizeof s->rule;
-    bool ok = make_lists(s, rule->name, (uint32_t)(in.n + out.n));
+    s->kept.name = wf__strdup(rule->name);
+    bool ok = make_lists(s, (uint32_t)(in.n + out.n)) && s->kept.name;
     s->after = wf__alloc0((out.n + 1) * sizeof *s->after);
     for (uint32_t i = 0; ok && i < s->n; ++i) {
         s->array[i] = wf_retain(i < in.n ? in.at[i] : out.at[i - in.n]);
@@ -281,6 +259,30 @@ static void end_rule(wf_tape *t, wf__noted *s)
         check_overlaps(t, s);
 }
 
+wf_status wf__call_rule(wf_context *ctx, const wf_array_rule *rule, void (*release)(void *user), wf_arrays in,
+                        wf_arrays out)
+{
+    wf_tape *t = taping(ctx);
+    const uint32_t steps = t ? t->step_n : 0;
+    if (t)
+        t->busy = true; /* what the rule does by launches is not noted */
+    bool noted = t && begin_rule(t, rule, release, in, out);
+    if (t)
+        t->busy = noted;
+    wf_status status = rule->call(rule->user, in, out);
+    if (noted) {
+        wf__noted *s = &t->step[steps];
+        if (status == WF_OK)
+            end_rule(t, s);
+        else
+            fail(t, status, "%s failed", rule->name);
+        s->rule.name = s->kept.name;
+        t->busy = false;
+    } else if (release)
+        release(rule->user);
+    return status;
+}
+
 wf_status wf_custom_arrays(wf_context *ctx, const wf_array_rule *given, wf_arrays in, wf_arrays out)
 {
     wf_array_rule rule = { .size = sizeof rule };
@@ -300,24 +302,7 @@ wf_status wf_custom_arrays(wf_context *ctx, const wf_array_rule *given, wf_array
                              : a->ctx != ctx ? "another context's"
                                              : "a formal");
     }
-    wf_tape *t = taping(ctx);
-    const uint32_t steps = t ? t->step_n : 0;
-    if (t)
-        t->busy = true; /* what the rule does by launches is not noted */
-    bool noted = t && begin_rule(t, &rule, in, out);
-    if (t)
-        t->busy = noted;
-    wf_status status = rule.call(rule.user, in, out);
-    if (noted) {
-        wf__noted *s = &t->step[steps];
-        if (status == WF_OK)
-            end_rule(t, s);
-        else
-            fail(t, status, "%s failed", rule.name);
-        s->rule.name = s->name;
-        t->busy = false;
-    }
-    return status;
+    return wf__call_rule(ctx, &rule, NULL, in, out);
 }
 
 void wf__tape_host(const wf_array *a, const char *function)

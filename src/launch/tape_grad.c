@@ -3,7 +3,6 @@
  * over an index space by wf_adjoint.
  */
 #include "ad/ad.h"
-#include "launch/again.h"
 #include "launch/tape.h"
 #include "base/floats.h"
 
@@ -78,45 +77,6 @@ static void add_to(wf_graph *g, wf_array *view, const wf_shape *shape, wf_val gr
     (wf_out)(g, view, (wf_add)(wf_in(g, view), repeated ? (wf_reduce)(WF_JOIN_ADD, grad, repeated) : grad));
 }
 
-/* Begins a recording of the launch's kind, with its parameters. */
-static wf_graph *begin_again(const backward *b)
-{
-    const wf__noted *s = b->s;
-    const wf_space space = { .size = sizeof space,
-                             .name = s->name,
-                             .shape = s->kind == WF__SPACE ? s->space : (wf_shape){ 0 },
-                             .indexed = s->kind == WF__SPACE,
-                             .elements = s->kind == WF__ELEMENTS && !s->reduce,
-                             .reduce = s->reduce,
-                             .device = s->device };
-    wf_graph *g = wf_begin_with(b->t->ctx, &space);
-    wf__params_again(g, s->param, s->ir.param, s->param_n);
-    return g;
-}
-
-static void record_section(const backward *b, wf_graph *g, const wf__ir *section)
-{
-    wf__again again = { .g = g, .in = section, .to = b->to, .function = "wf_tape_grad" };
-    if (!wf__is_recording(g))
-        return;
-    wf__again_begin(&again);
-    for (wf__ref r = 1; r < section->n; ++r)
-        wf__again_node(&again, r);
-    wf__again_end(&again);
-}
-
-/* Records the launch again, on the arrays `to`. */
-static void record_again(const backward *b, wf_graph *g)
-{
-    if (g)
-        wf__reductions_again(g, &b->s->ir, &b->s->join, b->s->initial);
-    record_section(b, g, &b->s->ir);
-    if (b->s->post.n <= 1 || !wf__is_recording(g))
-        return;
-    wf_section(g, WF_SECTION_POST);
-    record_section(b, g, &b->s->post);
-}
-
 /* True if a section stores the elements of array i at all its points. */
 static bool stores_elements(const wf__ir *ir, uint32_t i)
 {
@@ -132,7 +92,7 @@ static bool stores_elements(const wf__ir *ir, uint32_t i)
  * the derivatives of these are 0. */
 static bool is_replaced(const backward *b, uint32_t i)
 {
-    return !b->s->before[i] && stores_elements(&b->s->ir, i) && is_whole(b, i);
+    return !b->s->before[i] && stores_elements(&b->s->kept.ir, i) && is_whole(b, i);
 }
 
 static void drop_adjoint(const backward *b, uint32_t i)
@@ -150,7 +110,7 @@ static wf_status back_through_graph(const backward *b)
     wf_array *view[MOST];
     bool is_first[MOST];
     uint32_t of[MOST], wanted = 0, outs = 0;
-    wf_graph *g = begin_again(b);
+    wf_graph *g = wf__recorded_begin(b->t->ctx, &s->kept);
     for (uint32_t i = 0; i < s->n && wanted < MOST; ++i)
         if (s->varies[i] || has_adjoint(b, i)) {
             view[wanted] = adjoint_to_add(b, i, &is_first[wanted]);
@@ -161,7 +121,7 @@ static wf_status back_through_graph(const backward *b)
         }
     if (wanted == MOST)
         wf__poison(g, WF_ERR_UNSUPPORTED, "wf_tape_grad: a launch of more than %d arrays", (int)MOST - 1);
-    record_again(b, g);
+    wf__recorded_again(&s->kept, g, b->to, "wf_tape_grad");
     for (uint32_t k = 0; k < wanted; ++k)
         if (s->stored[of[k]]) {
             last[outs] = wf_in(g, b->to[of[k]]);
@@ -188,8 +148,9 @@ static wf_status back_through_graph(const backward *b)
 /* True if each run of the operator stores all elements of array i. */
 static bool stores_all(const wf__noted *s, uint32_t i)
 {
-    return stores_elements(&s->post, i) ||
-           (stores_elements(&s->ir, i) && (s->kind == WF__ELEMENTS || wf__same_shape(&s->array[i]->shape, &s->space)));
+    return stores_elements(&s->kept.post, i) ||
+           (stores_elements(&s->kept.ir, i) &&
+            (s->kept.kind == WF__ELEMENTS || wf__same_shape(&s->array[i]->shape, &s->kept.space)));
 }
 
 typedef struct arrays { /* of an operator or a rule, and its adjoint */
@@ -303,8 +264,8 @@ static wf_status back_through_space(const backward *b)
         return WF_ERR_MEMORY;
     wf_status status = choose_arrays(b, &l);
     if (status == WF_OK) {
-        wf_graph *g = begin_again(b);
-        record_again(b, g);
+        wf_graph *g = wf__recorded_begin(b->t->ctx, &b->s->kept);
+        wf__recorded_again(&b->s->kept, g, b->to, "wf_tape_grad");
         status = wf_adjoint(g, (wf_arrays){ l.out, l.outs }, (wf_arrays){ l.up, l.outs },
                             (wf_arrays){ l.wrt, l.wanted }, (wf_arrays){ l.grad, l.wanted });
     }
@@ -337,7 +298,7 @@ static wf_status back_through_rule(const backward *b)
             l.wrt[i] = l.grad[l.wanted - 1]; /* by inputs here; NULL = not wanted */
         }
     if (status == WF_OK && l.wanted && !s->rule.vjp)
-        status = wf__error(ctx, WF_ERR_UNSUPPORTED, "wf_tape_grad: the rule '%s' has no .vjp", s->name);
+        status = wf__error(ctx, WF_ERR_UNSUPPORTED, "wf_tape_grad: the rule '%s' has no .vjp", s->kept.name);
     else if (status == WF_OK && l.wanted)
         status = s->rule.vjp(s->rule.user, (wf_arrays){ s->before, s->ins }, (wf_arrays){ s->after, outs },
                              (wf_arrays){ l.up, outs }, (wf_arrays){ l.wrt, s->ins });
@@ -376,10 +337,10 @@ static wf_status step_back(backward *b)
             b->t->ctx, WF_ERR_UNSUPPORTED,
             "wf_tape_grad: %s has WF_SECTION_INIT, WF_SECTION_DEINIT or scratch, and no derivative; say it as an array "
             "graph",
-            s->name);
+            s->kept.name);
     wf_status status = begin_step(b) ? WF_OK : wf__error(b->t->ctx, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
     if (status == WF_OK)
-        status = s->kind == WF__ARRAYS ? back_through_graph(b) : back_through_space(b);
+        status = s->kept.kind == WF__ARRAYS ? back_through_graph(b) : back_through_space(b);
     for (uint32_t i = 0; b->to && i < s->n; ++i)
         wf_release(b->to[i]);
     wf__free(b->to);
