@@ -71,6 +71,8 @@ wf_status wf__exchange_begin(const wf_array *a, wf__exchange *exchange, wf_statu
 /* Waits for it, and writes the elements into the array or a part of it. to: NULL = nowhere. *failed: the rank that sent a
  * failure and no elements, whose status is returned; -1: none did. */
 wf_status wf__exchange_end(wf__exchange *exchange, wf_array *to, int *failed);
+/* Lets its messages make progress. Returns true if some are on their way. The end reports a failure of them. */
+bool wf__exchange_poll(wf__exchange *exchange);
 void wf__exchanges_free(wf__exchange *first);
 
 /* ---- array.c ---- */

@@ -29,6 +29,7 @@ struct wf__exchange {
     message *message;     /* [n] */
     wf_request **request; /* [n] prepared */
     uint32_t n, message_cap, request_cap;
+    wf_status polled; /* the failure of a message that was polled for */
 };
 
 /* ---- making an exchange ---- */
@@ -214,14 +215,27 @@ wf_status wf__exchange_begin(const wf_array *a, wf__exchange *e, wf_status statu
             wf__box_copy(&p->box, rank, size, wf__elements_shifted(wf__elements_of(a), p->shift, rank, size),
                          wf__elements_packed(m->memory + p->offset, &p->box, rank, size, stride));
     }
+    e->polled = WF_OK;
     return e->n ? wf_request_start(e->request, e->n) : WF_OK;
+}
+
+bool wf__exchange_poll(wf__exchange *e)
+{
+    for (size_t i = 0; i < e->n; ++i) {
+        bool done = true;
+        if (e->request[i]->active && e->polled == WF_OK)
+            e->polled = wf_request_test(&e->request[i], &done);
+        if (!done)
+            return true;
+    }
+    return false;
 }
 
 wf_status wf__exchange_end(wf__exchange *e, wf_array *to, int *failed)
 {
     int64_t stride[WF_MAX_RANK], theirs;
     *failed = -1;
-    wf_status status = e->n ? wf_request_wait_all(e->request, e->n) : WF_OK;
+    wf_status status = e->n && e->polled == WF_OK ? wf_request_wait_all(e->request, e->n) : e->polled;
     for (size_t i = 0; status == WF_OK && i < e->n; ++i) {
         const message *m = &e->message[i];
         if (m->sends)

@@ -25,8 +25,11 @@ typedef struct launch {
     size_t words;
     uint64_t hash; /* of what must be the same on all ranks; not 0 */
     wf__plan_entry *plan;
-    use *object; /* [objects] */
-    bool alone;  /* no rank needs elements of another one */
+    use *object;        /* [objects] */
+    bool alone;         /* no rank needs elements of another one */
+    bool lacks;         /* this rank has failed before the exchange, and has no memory for elements */
+    wf_status exchange; /* of the messages: an error = they have failed */
+    wf__arrivals arrivals;
     wf__failure failure;
     bool reported; /* the failure is the context's error already */
 } launch;
@@ -319,28 +322,51 @@ static wf_status begin_exchanges(launch *l)
     return status;
 }
 
-/* Exchanges the elements of all arrays. A rank that has failed tells its status instead, and has no memory for elements. */
-static void exchange(launch *l)
+/* ---- while messages are on their way, and after it ---- */
+static void poll(void *user)
 {
-    const wf__program *p = l->r->program;
-    choose_exchanges(l);
-    const bool fails = l->failure.status != WF_OK;
-    wf_status status = begin_exchanges(l);
-    for (uint32_t i = 0; i < p->object_n; ++i) {
+    launch *l = user;
+    for (uint32_t i = 0; i < l->r->program->object_n; ++i)
+        if (l->object[i].exchange && wf__exchange_poll(l->object[i].exchange))
+            return;
+}
+
+/* Waits for the elements of all arrays. A rank that has failed before has no memory for them. */
+static bool arrive(void *user, wf__failure *failure)
+{
+    launch *l = user;
+    wf_status status = l->exchange;
+    for (uint32_t i = 0; i < l->r->program->object_n; ++i) {
         int failed = -1;
         if (l->object[i].exchange && status == WF_OK)
-            status = wf__exchange_end(l->object[i].exchange, fails ? NULL : l->array[i], &failed);
-        if (status != WF_OK && l->failure.status == WF_OK) {
-            l->failure.status = status;
+            status = wf__exchange_end(l->object[i].exchange, l->lacks ? NULL : l->array[i], &failed);
+        if (status != WF_OK && failure->status == WF_OK) {
+            failure->status = status;
             if (failed >= 0)
-                wf__str_addf(&l->failure.text, "rank %d could not send its elements (%s)", failed,
+                wf__str_addf(&failure->text, "rank %d could not send its elements (%s)", failed,
                              wf_status_name(status));
             else
-                wf__str_add(&l->failure.text, wf_ranks_message(l->group->ranks));
+                wf__str_add(&failure->text, wf_ranks_message(l->group->ranks));
         }
         if (failed >= 0 && !is_apart(l, i))
             l->r->arrays[i]->distributed->lacks = true;
         status = failed >= 0 ? WF_OK : status; /* messages of other arrays are still on their way */
+    }
+    return failure->status == WF_OK;
+}
+
+/* Begins to exchange the elements of all arrays, and tells this rank's status. */
+static void begin(launch *l)
+{
+    choose_exchanges(l);
+    l->lacks = l->failure.status != WF_OK;
+    l->exchange = begin_exchanges(l);
+    l->arrivals = (wf__arrivals){ .poll = poll, .wait = arrive, .user = l };
+    for (uint32_t i = 0; i < l->r->program->object_n; ++i)
+        l->arrivals.pending = l->arrivals.pending || l->object[i].exchange;
+    if (l->exchange != WF_OK) {
+        l->arrivals.pending = false;
+        arrive(l, &l->failure);
     }
 }
 
@@ -355,7 +381,8 @@ static void run(launch *l)
                                 .all_to_all = wf__dist_all_to_all,
                                 .send = wf__dist_send,
                                 .receive = wf__dist_receive,
-                                .user = l->group };
+                                .user = l->group,
+                                .arrivals = &l->arrivals };
     char **base = wf__alloc((p->object_n + 1) * sizeof *base);
     for (uint32_t i = 0; base && i < p->object_n; ++i)
         base[i] = l->array[i]->base;
@@ -409,7 +436,7 @@ wf_status wf__request_distributed(wf_context *ctx, const wf__request *r)
     if (told)
         agree(&l, exchanges);
     if (l.failure.status == WF_OK || (known && !told && l.plan)) {
-        exchange(&l);
+        begin(&l);
         run(&l);
         remember(&l);
     } else if (!told)

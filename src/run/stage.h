@@ -17,6 +17,17 @@ typedef struct wf__parcels { /* one piece of memory for each rank */
     const size_t *bytes, *offset; /* [ranks]; NULL = by `each` */
 } wf__parcels;
 
+/* Elements of other ranks that are on their way to this one while a plan runs (launch/distribute.c). Only the thread that
+ * launches calls the functions. */
+typedef struct wf__arrivals {
+    bool pending;             /* the plan has not waited for them */
+    void (*poll)(void *user); /* lets messages make progress */
+    /* Waits for the elements, and writes them to their arrays. Returns false, with the failure set, if they cannot come, or
+     * if a failure was set before. */
+    bool (*wait)(void *user, wf__failure *failure);
+    void *user;
+} wf__arrivals;
+
 /* The ranks that run a plan with distributed arrays together, for joins of their results. Collective: all ranks call the
  * same functions in the same order. */
 typedef struct wf__others {
@@ -31,6 +42,7 @@ typedef struct wf__others {
     bool (*send)(void *user, int to, const void *data, size_t bytes, wf__failure *failure);
     bool (*receive)(void *user, int from, void *data, size_t bytes, wf__failure *failure);
     void *user;
+    wf__arrivals *arrivals; /* NULL = none */
 } wf__others;
 
 static inline bool wf__is_block_threads(int32_t n) { return !n || (n >= 32 && n <= 256 && !(n & (n - 1))); }

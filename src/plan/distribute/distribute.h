@@ -44,6 +44,17 @@ static inline uint32_t wf__of_image(const wf__planning *p, uint32_t object, wf__
     return temp->image_of - 1;
 }
 
+/* Sets the box of points in loops for one along the axes of the space, or an empty one without `any`. */
+static inline void wf__points_to_loops(const wf__stage *stage, const wf__box *points, bool any, wf__box *loops)
+{
+    memset(loops, 0, sizeof *loops);
+    for (int k = 0; k < stage->lowered.rank && any; ++k) {
+        const int axis = stage->division.first[k];
+        loops->lo[k] = axis < 0 ? 0 : points->lo[axis] * stage->division.inner[k];
+        loops->hi[k] = axis < 0 ? 1 : points->hi[axis] * stage->division.inner[k];
+    }
+}
+
 /* ---- indices.c ---- */
 static inline wf__range wf__range_of_points(const wf__box *b, int axis)
 {
@@ -51,6 +62,20 @@ static inline wf__range wf__range_of_points(const wf__box *b, int axis)
 }
 /* Sets the bounds of all integers of a stage over a box of its points. range: [nodes]. False = out of memory. */
 bool wf__find_ranges(const wf__planning *p, const wf__stage *stage, const wf__box *points, wf__range *range);
+
+/* ---- reads.c ---- */
+/* Sets the elements of its object that load r of these points touches; of an image, its own. range: the bounds of integers
+ * over the points (wf__find_ranges). Returns false, with the plan's error set, if an index along a divided axis has no
+ * bounds. */
+bool wf__read_of_points(wf__planning *p, const wf__stage *stage, const wf__box *points, const wf__range *range,
+                        wf__ref r, wf__box *out);
+extern const char wf__advice_unknown[]; /* the end of messages about indices that ranks do not know */
+
+/* ---- overlap.c ---- */
+/* Sets the points of a stage that this rank may run while elements of other ranks are on their way (wf__division).
+ * points: those that it runs; NULL = none. live: [nodes] the nodes that its effects need. range: [nodes] scratch. False = the plan has
+ * failed. */
+bool wf__find_overlap(wf__planning *p, wf__stage *stage, const wf__box *points, const uint8_t *live, wf__range *range);
 
 /* ---- gathers.c ---- */
 /* Returns why load r, at an index without bounds, is no gather; NULL = it is one. */

@@ -42,102 +42,12 @@ static void add(region *r, const wf__box *b, int rank)
 }
 
 /* ---- what a stage reads ---- */
-/* Returns the elements along an axis of n that a read at these indices finds by a border mode. */
-static wf__range inside_border(wf__range x, unsigned border, int64_t n)
-{
-    int64_t lo = x.lo, hi = x.hi, edge = border == WF_BORDER_REFLECT ? 1 : 0;
-    if (lo >= 0 && hi < n)
-        return x;
-    switch (border) {
-    case WF_BORDER_CLAMP:
-        return (wf__range){ wf__least(wf__greatest(lo, 0), n - 1), wf__greatest(wf__least(hi, n - 1), 0), true };
-    case WF_BORDER_MIRROR:
-    case WF_BORDER_REFLECT:
-        if (lo < 0) {
-            hi = wf__greatest(hi, -lo - 1 + edge);
-            lo = 0;
-        }
-        if (hi >= n) {
-            lo = wf__least(lo, 2 * n - 1 - edge - hi);
-            hi = n - 1;
-        }
-        return lo >= 0 ? (wf__range){ lo, hi, true } : (wf__range){ 0, n - 1, true };
-    case WF_BORDER_PERIODIC:
-        return (wf__range){ 0, n - 1, true };
-    default: /* nothing is read outside */
-        return (wf__range){ wf__greatest(lo, 0), wf__least(hi, n - 1), true };
-    }
-}
-
-/* Advice at the end of messages about indices that ranks do not know. */
-static const char advice[] =
-    "distribute it, or what it is computed from, so that each rank has the whole axis (wf_array_redistribute)";
-
-static bool fail_unknown(const place *at, wf__ref r, int axis)
-{
-    const wf__node *n = &at->stage->recorded.node[r];
-    char called[WF__CALLED];
-    const char *why = wf__why_not_gathered(at->w->p, at->stage, r);
-    return wf__plan_fail_at(at->w->plan, WF_SECTION_CALL, &at->stage->recorded, r, WF_ERR_UNSUPPORTED,
-                            "%s: the index along axis %d of %s, which ranks divide, has no bounds that they know "
-                            "before they run, as where it is read from memory, and they cannot ask each other for the "
-                            "elements, as %s: %s",
-                            wf__function_of(n), axis,
-                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called),
-                            why ? why : "the read cannot be a stage of its own", advice);
-}
-
 /* True if each rank has all elements of the object. */
 static bool is_whole(const walk *w, uint32_t object)
 {
     uint8_t cut[WF_MAX_RANK];
     uint32_t grid;
     return !wf__object_cut(w->p, object, cut, &grid);
-}
-
-/* Sets the elements of the slot's object that read r touches. */
-static bool find_read(const place *at, wf__ref r, wf__box *out)
-{
-    const wf__ir *ir = &at->stage->recorded;
-    const wf__node *n = &ir->node[r];
-    const wf__bind *b = &at->w->p->all[ir->slot[n->a].object];
-    const wf__slot_view *view = n->b ? NULL : wf__view_of(at->stage->view, at->stage->view_n, n->a);
-    uint8_t cut[WF_MAX_RANK];
-    uint32_t grid;
-    int axes[WF_MAX_RANK];
-    memset(out, 0, sizeof *out);
-    wf__object_cut(at->w->p, ir->slot[n->a].object, cut, &grid);
-    for (int k = 0; k < b->rank; ++k) {
-        wf__range x = { 0, 0, true };
-        if (n->b)
-            x = at->w->range[wf__tuple_at(ir, n->b)[k]];
-        for (int d = 0; view && d < at->stage->space.rank; ++d) {
-            wf__range i = wf__range_of_points(&at->points, d);
-            int64_t step = view->step[k][d];
-            x.lo += step * (step < 0 ? i.hi : i.lo);
-            x.hi += step * (step < 0 ? i.lo : i.hi);
-        }
-        if (view) {
-            x.lo += view->start[k];
-            x.hi += view->start[k];
-        }
-        if (!x.known && !cut[k]) /* each rank has the whole axis */
-            x = (wf__range){ 0, b->dim[k] - 1, true };
-        if (!x.known)
-            return fail_unknown(at, r, k);
-        x = inside_border(x, n->op == WF__LOAD ? n->aux : WF_BORDER_NONE, b->dim[k]);
-        out->lo[k] = x.lo;
-        out->hi[k] = x.hi + 1;
-    }
-    if (n->b || view)
-        return true;
-    wf__aligned_axes(at->stage, b->rank, axes);
-    for (int d = 0; d < at->stage->space.rank; ++d)
-        if (axes[d] >= 0 && b->dim[axes[d]] > 1) {
-            out->lo[axes[d]] = at->points.lo[d];
-            out->hi[axes[d]] = at->points.hi[d];
-        }
-    return true;
 }
 
 static bool find_reads(const place *at)
@@ -152,7 +62,7 @@ static bool find_reads(const place *at)
             continue;
         uint32_t object = ir->slot[n->a].object;
         wf__box box;
-        if (!find_read(at, r, &box))
+        if (!wf__read_of_points(w->p, at->stage, &at->points, w->range, r, &box))
             return false;
         object = wf__of_image(w->p, object, &box);
         wf__boxes_add(&w->need[object], &box, w->p->all[object].rank);
@@ -194,7 +104,7 @@ static bool check_store(const place *at, wf__ref r)
     snprintf(why, sizeof why,
              "is stored to along axis %d, which ranks divide, by an index that is not a point's own plus a number, so "
              "that ranks do not know who stores what: %s",
-             axis, advice);
+             axis, wf__advice_unknown);
     return wf__fail_store(p, at->stage, r, why);
 }
 
@@ -311,16 +221,6 @@ static bool find_window(place *at, bool *any)
     return true;
 }
 
-static void to_loops(const wf__stage *stage, const wf__box *points, bool any, wf__box *loops)
-{
-    memset(loops, 0, sizeof *loops);
-    for (int k = 0; k < stage->lowered.rank && any; ++k) {
-        int axis = stage->division.first[k];
-        loops->lo[k] = axis < 0 ? 0 : points->lo[axis] * stage->division.inner[k];
-        loops->hi[k] = axis < 0 ? 1 : points->hi[axis] * stage->division.inner[k];
-    }
-}
-
 /* Sets the boxes of the stage that this rank runs, and what its code may rely on. */
 static void cut_window(wf__stage *stage, const wf__box *points, bool any)
 {
@@ -328,7 +228,7 @@ static void cut_window(wf__stage *stage, const wf__box *points, bool any)
     wf__box *window = &stage->division.window;
     int lane = stage->lowered.rank - 1;
     double part = 1;
-    to_loops(stage, points, any, window);
+    wf__points_to_loops(stage, points, any, window);
     stage->division.boxes = any;
     for (int k = 0; k <= lane && any; ++k) {
         int64_t n = window->hi[k] - window->lo[k];
@@ -427,8 +327,11 @@ static bool walk_stage(walk *w, uint32_t s)
     wf__mark_live(ir, w->live);
     if (!find_window(&at, &any))
         return false;
-    if (stage->division.axes && w->rank == w->p->rec->group->rank && !w->tries)
+    if (stage->division.axes && w->rank == w->p->rec->group->rank && !w->tries) {
         cut_window(stage, &at.points, any);
+        if (!wf__find_overlap(w->p, stage, any ? &at.points : NULL, w->live, w->range))
+            return false;
+    }
     if (!any)
         return true;
     for (wf__ref r = 1; r < ir->n; ++r)
@@ -546,7 +449,8 @@ static bool find_shares(walk *w)
         for (int r = 0; r < group->ranks; ++r) {
             wf__box points;
             wf__find_share(w->p, stage, r, &points);
-            to_loops(stage, &points, !wf__box_is_empty(&points, stage->space.rank), &stage->division.share[r]);
+            wf__points_to_loops(stage, &points, !wf__box_is_empty(&points, stage->space.rank),
+                                &stage->division.share[r]);
         }
     }
     return true;

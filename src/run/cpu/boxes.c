@@ -78,13 +78,20 @@ static void run_consumer(const wf__launch *l, const int64_t *lo, const int64_t *
     l->consumer->entry(&call, from, to, NULL);
 }
 
-int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
+/* The bounds of the points that run. */
+static const int64_t *begin_of(const wf__launch *l) { return l->part ? l->part->points.lo : wf__own_begin(l->stage); }
+static const int64_t *end_of(const wf__launch *l) { return l->part ? l->part->points.hi : wf__own_end(l->stage); }
+
+int64_t wf__boxes_of_launch(const wf__launch *l) { return l->part ? l->part->boxes : wf__own_boxes(l->stage); }
+
+int64_t wf__points_of_box(const wf__launch *l, int64_t box, int64_t *lo, int64_t *hi)
 {
+    const wf__stage *stage = l->stage;
     const bool divided = stage->division.axes != 0;
-    const int64_t *from = wf__own_begin(stage), *to = wf__own_end(stage);
+    const int64_t *from = begin_of(l), *to = end_of(l), *extent = l->part ? l->part->box : stage->partition.box;
     int64_t row = 0, rows = 1;
     for (int d = stage->lowered.rank - 1; d >= 0; --d) {
-        int64_t size = stage->partition.box[d], number = from[d] ? from[d] / size : 0, boxes = 1;
+        int64_t size = extent[d], number = from[d] ? from[d] / size : 0, boxes = 1;
         lo[d] = from[d];
         if (to[d] - from[d] > size) { /* one box needs no divisions, which would take longer than some boxes */
             boxes = (to[d] - from[d] + size - 1) / size;
@@ -104,7 +111,7 @@ int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int6
 void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)
 {
     const wf__stage *stage = l->stage;
-    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], part = wf__points_of_box(stage, box, lo, hi);
+    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], part = wf__points_of_box(l, box, lo, hi);
     uint64_t kept[WF__MOST_FUSED];
     uint64_t *acc = l->partials.at;
     acc = acc ? acc + (size_t)part * stage->lowered.red_n : NULL;
@@ -124,8 +131,8 @@ static void run_part(void *user, int64_t first, int64_t end, int worker)
 {
     const wf__launch *l = user;
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
-    memcpy(lo, wf__own_begin(l->stage), sizeof lo);
-    memcpy(hi, wf__own_end(l->stage), sizeof hi);
+    memcpy(lo, begin_of(l), sizeof lo);
+    memcpy(hi, end_of(l), sizeof hi);
     const int64_t n = hi[0] - lo[0], unit = l->stage->lowered.rank == 1 ? WHOLE_CHUNKS : 1;
     const int64_t each = (n / PARTS + unit) / unit * unit;
     (void)worker;
@@ -141,7 +148,7 @@ void wf__run_all_points(const wf__launch *l)
     if (!l->entry && !l->call.watch && wf__pool_is_observed(l->engine->pool) && stage->lowered.rank)
         wf__pool_run_several(l->engine->pool, 1, PARTS, &(wf__several){ 1, 1, false }, run_part, (void *)l);
     else
-        call_entry(l, 0, wf__own_begin(stage), wf__own_end(stage), NULL);
+        call_entry(l, 0, begin_of(l), end_of(l), NULL);
 }
 
 /* ---- threads and code ---- */

@@ -7,10 +7,17 @@
 #include "run/cpu/partials.h"
 #include "run/engine_internal.h"
 
+typedef struct wf__part { /* points of a kernel without reductions and private copies */
+    wf__box points;
+    int64_t box[WF_MAX_RANK]; /* extents of a box */
+    int64_t boxes;            /* the number of boxes */
+} wf__part;
+
 typedef struct wf__launch { /* a kernel in flight */
     wf__engine *engine;
     const wf__stage *stage;
-    wf__entry *entry; /* NULL = interpret */
+    const wf__part *part; /* the points that run; NULL = all those of this rank */
+    wf__entry *entry;     /* NULL = interpret */
     const wf__interp *interp;
     void *scratch; /* scratch of the interpreter */
     wf__call call;
@@ -24,14 +31,16 @@ typedef struct wf__launch { /* a kernel in flight */
     bool parallel;             /* compiled code runs on several threads */
     wf__copies *copies;        /* NULL = none */
     wf__note *note;            /* or NULL */
+    wf__arrivals *arrivals;    /* elements of other ranks that are polled for between boxes; NULL = none */
 } wf__launch;
 
 /* Sets the bounds of the points of a box. Returns the number of its row of partial results: of its part of the reduced
  * axes, in C order. */
-int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi);
+int64_t wf__points_of_box(const wf__launch *l, int64_t box, int64_t *lo, int64_t *hi);
 /* Runs one box. `copy`: the private copy that it accumulates into. */
 void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker);
-void wf__run_all_points(const wf__launch *l); /* in one call, for stages without reductions */
+void wf__run_all_points(const wf__launch *l);     /* in one call, for stages without reductions */
+int64_t wf__boxes_of_launch(const wf__launch *l); /* the number of boxes that run */
 int wf__threads_of(const wf__engine *e, const wf__limits *limits);
 /* True if the stage has work for several threads. */
 bool wf__is_large(const wf__stage *stage, const wf__limits *limits);

@@ -12,8 +12,12 @@ static void run_one(void *user, int64_t box, int worker) { wf__run_box(user, box
 
 static void run_range(void *user, int64_t first, int64_t end, int worker)
 {
-    for (int64_t box = first; box < end; ++box)
-        wf__run_box(user, box, worker, worker);
+    const wf__launch *l = user;
+    for (int64_t box = first; box < end; ++box) {
+        wf__run_box(l, box, worker, worker);
+        if (l->arrivals && !worker) /* the launching thread */
+            l->arrivals->poll(l->arrivals->user);
+    }
 }
 
 /* Runs consecutive boxes that share a copy. */
@@ -40,7 +44,7 @@ static void run_parallel(wf__launch *l)
     else if (stage->partition.slabs >= 0)
         wf__run_slabs(l);
     else
-        wf__pool_run_several(pool, l->threads, wf__own_boxes(stage),
+        wf__pool_run_several(pool, l->threads, wf__boxes_of_launch(l),
                              &(wf__several){ least, WF__MOST_OF_CALL * least, false }, run_range, l);
 }
 
@@ -57,6 +61,71 @@ static void run_boxes(wf__launch *l)
         wf__pool_run_several(l->engine->pool, 1, wf__own_boxes(stage), &(wf__several){ 1, 1, false }, run_range, l);
     else
         wf__run_all_points(l);
+}
+
+/* ---- points beside those that wait for other ranks ---- */
+static void run_part(wf__launch *l, wf__part *part)
+{
+    part->boxes = 1;
+    for (int d = 0; d < l->stage->lowered.rank; ++d)
+        part->boxes *= (part->points.hi[d] - part->points.lo[d] + part->box[d] - 1) / part->box[d];
+    l->part = part;
+    run_boxes(l);
+    l->part = NULL;
+}
+
+/* Runs the points of a face, as many threads as they keep busy. */
+static void run_face(wf__launch *l, wf__part *face)
+{
+    const wf__stage *stage = l->stage;
+    const int rank = stage->lowered.rank, outer = rank > 1 ? rank - 1 : 1; /* loops besides that along the lanes */
+    const bool parallel = l->parallel;
+    int longest = 0;
+    if (wf__box_is_empty(&face->points, rank))
+        return;
+    for (int d = 0; d < rank; ++d) {
+        face->box[d] = face->points.hi[d] - face->points.lo[d];
+        longest = d < outer && face->box[d] > face->box[longest] ? d : longest;
+    }
+    const double part =
+        (double)wf__box_elements(&face->points, rank) / (double)wf__box_elements(&stage->division.window, rank);
+    const double work = part * (double)stage->partition.work;
+    l->parallel = parallel && work >= WF__PARALLEL_WORK;
+    if (l->parallel) {
+        const int64_t boxes = wf__least((int64_t)(work / WF__PART_WORK), WF__MOST_PARTS_OF_STAGE);
+        face->box[longest] = (face->box[longest] + boxes - 1) / boxes;
+    }
+    run_part(l, face);
+    l->parallel = parallel;
+}
+
+/* Runs the interior while elements of other ranks are on their way, then the points around it: those before and after it along
+ * the outermost loop, then along the next one. */
+static bool run_around(const wf__run *r, wf__launch *l)
+{
+    const wf__stage *stage = l->stage;
+    const wf__box *interior = &stage->division.interior;
+    wf__box rest = stage->division.window;
+    wf__part part = { .points = *interior };
+    memcpy(part.box, stage->partition.box, sizeof part.box);
+    l->arrivals = r->others->arrivals;
+    run_part(l, &part);
+    l->arrivals = NULL;
+    if (wf__box_within(&rest, interior, stage->lowered.rank))
+        return true;
+    if (!wf__arrive(r))
+        return false;
+    for (int d = 0; d < stage->lowered.rank; ++d) {
+        part.points = rest;
+        part.points.hi[d] = interior->lo[d];
+        run_face(l, &part);
+        part.points = rest;
+        part.points.lo[d] = interior->hi[d];
+        run_face(l, &part);
+        rest.lo[d] = interior->lo[d];
+        rest.hi[d] = interior->hi[d];
+    }
+    return true;
 }
 
 /* ---- a kernel ---- */
@@ -195,6 +264,8 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
             ok = add_consumer(r, &l, consumer_s, &consumer, next_mem);
         if (ok && stage->lowered.flags & WF_FLAG_DEBUG)
             ok = run_watched(&l, f);
+        else if (ok && runs && wf__runs_before_arrival(r, stage))
+            ok = run_around(r, &l);
         else if (ok && runs)
             run_boxes(&l);
         if (wf__waits_for_ranks(stage)) /* boxes may be left out, which the other ranks must know before they join */

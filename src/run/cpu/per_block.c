@@ -14,8 +14,9 @@ typedef struct per_block {
 } per_block;
 
 /* Sets the addresses of the slots in the worker's memory. Their indices may count from the beginning of the space. */
-static void set_scratch_mem(const wf__stage *stage, int64_t block, char *own, wf__mem *mem)
+static void set_scratch_mem(const wf__launch *l, int64_t block, char *own, wf__mem *mem)
 {
+    const wf__stage *stage = l->stage;
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
     bool known = false;
     for (uint32_t s = 0; s < stage->lowered.slot_n; ++s) {
@@ -27,7 +28,7 @@ static void set_scratch_mem(const wf__stage *stage, int64_t block, char *own, wf
             if (!slot->shift[k])
                 continue;
             if (!known)
-                wf__points_of_box(stage, block, lo, hi);
+                wf__points_of_box(l, block, lo, hi);
             known = true;
             elements += lo[slot->shift[k] - 1] * mem[s].stride[k];
         }
@@ -44,7 +45,7 @@ static void run_block(void *user, int64_t block, int worker)
     memset(own, 0, c->own->zeroed);
     for (int k = 0; k < c->n; ++k) {
         const wf__launch *l = &c->launch[worker * c->n + k];
-        set_scratch_mem(l->stage, block, own, mem);
+        set_scratch_mem(l, block, own, mem);
         wf__run_box(l, block, 0, worker);
         mem += l->stage->lowered.slot_n;
     }

@@ -127,6 +127,22 @@ static void compile_ahead(const wf__run *r)
     wf__free(mem);
 }
 
+/* ---- elements of other ranks ---- */
+bool wf__arrive(const wf__run *r)
+{
+    wf__arrivals *a = r->others ? r->others->arrivals : NULL;
+    if (!a || !a->pending)
+        return true;
+    a->pending = false;
+    return a->wait(a->user, r->failure);
+}
+
+bool wf__runs_before_arrival(const wf__run *r, const wf__stage *stage)
+{
+    return r->others && r->others->arrivals && r->others->arrivals->pending &&
+           !wf__box_is_empty(&stage->division.interior, stage->lowered.rank);
+}
+
 /* ---- the plan ---- */
 static bool run_step(const wf__run *r, const wf__plan_step *step)
 {
@@ -224,12 +240,16 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
     uint32_t next = 0; /* step */
     while (ok && next < plan->step_n) {
         wf__pool_begin_step(next, plan->step_n);
-        ok = run_step(&r, &plan->step[next]);
-        if (!ok && joins_ranks(&r, next))
+        const wf__plan_step *step = &plan->step[next];
+        const bool ready =
+            (step->kind == WF__STEP_MAP && wf__runs_before_arrival(&r, &plan->stage[step->main])) || wf__arrive(&r);
+        ok = ready && run_step(&r, step);
+        if (!ok && ready && joins_ranks(&r, next))
             next = plan->step_n; /* the step has told other ranks */
         next += ok;
         ok = ok && !wf__is_cancelled(failure);
     }
+    ok = wf__arrive(&r) && ok;
     if (others && !ok)
         tell_others(&r, next);
     wf__pool_finish_work(e->pool);
