@@ -10,9 +10,9 @@
 #include <string.h>
 
 /* ---- cases: results are those of one process --------------------------------------------------------------------- */
-static const wf_shape wide = { .rank = 2, .dim = { 320, 300 } }, deep = { .rank = 3, .dim = { 40, 44, 60 } };
+static const wf_shape wide = { .rank = 2, .dim = { 640, 480 } }, deep = { .rank = 3, .dim = { 80, 84, 90 } };
 
-/* The mean of elements at these distances from the point. */
+/* A function of elements at these distances from the point. It has much work for few points. */
 static wf_val near(wf_graph *g, const wf_array *a, wf_border border, const int (*by)[3], int n)
 {
     wf_val sum = wf_const(g, WF_F32, 0);
@@ -23,7 +23,7 @@ static wf_val near(wf_graph *g, const wf_array *a, wf_border border, const int (
             index[d] = wf_add(wf_index(g, d), by[i][d]);
         sum = wf_add(sum, wf_read_border_n(g, a, border, wf_const(g, WF_F32, 0.5), (wf_vals){ index, (size_t)rank }));
     }
-    return wf_mul(sum, 0.25);
+    return wf_log(wf_add(wf_exp(wf_mul(sum, 0.25)), 0.5));
 }
 
 static const int star[][3] = { { -1, 0, 0 }, { 1, 0, 0 }, { 0, -1, 0 }, { 0, 1, 0 }, { 0, 0, -1 }, { 0, 0, 1 }, { 0 } };
@@ -47,7 +47,7 @@ static void stars(distributed_world *w)
 {
     steps(w, wide, WF_BORDER_CLAMP, star, 4);
     steps(w, deep, WF_BORDER_MIRROR, star, 7);
-    steps(w, WF_SHAPE(70001), WF_BORDER_REFLECT, star, 2);
+    steps(w, WF_SHAPE(400001), WF_BORDER_REFLECT, star, 2);
 }
 
 static void periodic(distributed_world *w)
@@ -88,7 +88,7 @@ static void chains(distributed_world *w)
 /* One array is read at other ranks' elements alone, so that each rank has parts of it, and one is read in another order. */
 static void apart(distributed_world *w)
 {
-    wf_array *a = world_filled(w, WF_F32, wide, 7), *t = world_filled(w, WF_F32, WF_SHAPE(300, 320), 8);
+    wf_array *a = world_filled(w, WF_F32, wide, 7), *t = world_filled(w, WF_F32, WF_SHAPE(480, 640), 8);
     wf_array *b = world_empty(w, WF_F32, wide);
     for (int k = 0; k < 2; ++k) {
         wf_graph *g = wf_begin(w->ctx, .shape = wide);
@@ -112,9 +112,8 @@ static void same_bits(void **state)
 {
     (void)state;
     for (int ranks = 2; ranks <= 4; ++ranks)
-        for (int threads = 1; threads <= 2; ++threads)
-            for (int cut = 0; cut <= 3; ++cut)
-                distributed_check(cases, WF__COUNT(cases), ranks, threads, cut, WF_CPU, WF__FENCE_BEHIND);
+        for (int cut = 0; cut <= 3; ++cut)
+            distributed_check(cases, WF__COUNT(cases), ranks, 1 + (ranks + cut) % 2, cut, WF_CPU, WF__FENCE_BEHIND);
     distributed_check(cases, WF__COUNT(cases), 8, 1, 0, WF_CPU, WF__FENCE_BEFORE);
     distributed_check(cases, WF__COUNT(cases), 4, 1, 0, WF_INTERP, WF__FENCE_BEHIND);
 }
@@ -340,7 +339,7 @@ static void before_messages(void **state)
         { .shape = wide, .grid = { 2, 1 }, .ranks = 2, .threads = 1, .device = WF_CPU, .chained = true },
         { .shape = wide, .grid = { 1, 2 }, .ranks = 2, .threads = 1, .device = WF_CPU, .lanes_divided = true },
         { .shape = deep, .grid = { 2, 3, 1 }, .ranks = 6, .threads = 1, .device = WF_CPU },
-        { .shape = WF_SHAPE(70001), .grid = { 3 }, .ranks = 3, .threads = 1, .device = WF_CPU },
+        { .shape = WF_SHAPE(400001), .grid = { 3 }, .ranks = 3, .threads = 1, .device = WF_CPU },
         { .shape = WF_SHAPE(30, 20), .grid = { 2, 1 }, .ranks = 2, .threads = 1, .device = WF_CPU, .little = true },
     };
     for (size_t k = 0; k < WF__COUNT(all); ++k)

@@ -13,9 +13,11 @@ static void run_one(void *user, int64_t box, int worker) { wf__run_box(user, box
 static void run_range(void *user, int64_t first, int64_t end, int worker)
 {
     const wf__launch *l = user;
+    const int64_t polled =
+        l->arrivals && !worker ? wf__least_of_call(l->stage) : 0; /* worker 0 is the launching thread */
     for (int64_t box = first; box < end; ++box) {
         wf__run_box(l, box, worker, worker);
-        if (l->arrivals && !worker) /* the launching thread */
+        if (polled && (box - first + 1) % polled == 0)
             l->arrivals->poll(l->arrivals->user);
     }
 }
