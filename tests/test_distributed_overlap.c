@@ -62,7 +62,15 @@ static void one_sided(distributed_world *w)
     steps(w, deep, WF_BORDER_CLAMP, uneven, 3);
 }
 
-/* Stages that read what earlier ones have computed, also beside this rank's block; the array is written, too. */
+/* The elements before or after those of a value along axis 0. */
+static wf_val shifted(wf_val x, bool before)
+{
+    const int64_t n = wide.dim[0];
+    const wf_val end = before ? wf_slice(x, 0, 0, 1, 1) : wf_slice(x, 0, n - 1, n, 1);
+    return before ? wf_concat(0, end, wf_slice(x, 0, 0, n - 1, 1)) : wf_concat(0, wf_slice(x, 0, 1, n, 1), end);
+}
+
+/* Stages that read what earlier ones have computed, also beside this rank's block, and that write the array which they read. */
 static void chains(distributed_world *w)
 {
     wf_array *a = world_filled(w, WF_F32, wide, 5), *b = world_filled(w, WF_F32, wide, 6);
@@ -71,14 +79,11 @@ static void chains(distributed_world *w)
         world_spoil(w, b);
         wf_graph *g = wf_begin(w->ctx);
         wf_val x = wf_in(g, a), y = wf_in(g, b);
-        wf_val before = wf_concat(0, wf_slice(x, 0, 0, 1, 1), wf_slice(x, 0, 0, wide.dim[0] - 1, 1));
-        wf_out(g, b,
-               wf_add(wf_mul(wf_sub(x, before), 0.5),
-                      wf_slice(wf_concat(0, y, wf_slice(y, 0, 0, 1, 1)), 0, 1, wide.dim[0] + 1, 1)));
+        wf_out(g, a, wf_log(wf_add(wf_exp(wf_sub(x, shifted(x, true))), wf_exp(wf_mul(y, 0.1)))));
+        wf_out(g, b, wf_mul(wf_exp(wf_mul(wf_add(shifted(wf_in(g, a), false), shifted(y, true)), 0.1)), 0.5));
         world_run(w, g);
         g = wf_begin(w->ctx, .shape = wide);
-        wf_out(g, a, near(g, a, WF_BORDER_CLAMP, star, 4));
-        wf_out(g, b, wf_add(wf_in(g, b), near(g, b, WF_BORDER_CLAMP, star, 2)));
+        wf_out(g, b, wf_add(wf_in(g, b), near(g, a, WF_BORDER_CLAMP, star, 2)));
         world_run(w, g);
     }
     world_result(w, a);
@@ -104,9 +109,31 @@ static void apart(distributed_world *w)
     world_result(w, b);
 }
 
-static const distributed_case cases[] = {
-    { "stars", stars }, { "periodic", periodic }, { "one-sided", one_sided }, { "chains", chains }, { "apart", apart }
-};
+/* The first stage writes some elements, also of those that this rank fetches beside its block; the next one reads them. */
+static void in_part(distributed_world *w)
+{
+    const wf_shape points = WF_SHAPE(wide.dim[0], wide.dim[1], 2);
+    wf_array *a = world_filled(w, WF_F32, wide, 9), *b = world_empty(w, WF_F32, WF_SHAPE(wide.dim[0], wide.dim[1], 1));
+    world_spoil(w, a);
+    wf_graph *g = wf_begin(w->ctx, .shape = points, .reduce = WF_AXES(2));
+    wf_section(g, WF_SECTION_INIT);
+    wf_val y = wf_index(g, 0), x = wf_index(g, 1), v = wf_cast(wf_add(wf_mul(y, 3), x), WF_F32);
+    for (int k = 0; k < 3; ++k)
+        v = wf_log(wf_add(wf_exp(wf_mul(v, 0.001)), 0.5));
+    wf_write_if(g, wf_eq(wf_mod(x, 2), 0), a, v, y, x);
+    wf_section(g, WF_SECTION_CALL);
+    wf_val up = wf_sub(wf_add(wf_index(g, 0), wf_mul(wf_index(g, 2), 2)), 1);
+    wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
+    wf_inc(sum, wf_read_border(g, a, WF_BORDER_CLAMP, 0, up, wf_index(g, 1)));
+    wf_section(g, WF_SECTION_POST);
+    wf_out(g, b, wf_get(sum));
+    world_run(w, g);
+    world_result(w, a);
+    world_result(w, b);
+}
+
+static const distributed_case cases[] = { { "stars", stars },   { "periodic", periodic }, { "one-sided", one_sided },
+                                          { "chains", chains }, { "apart", apart },       { "in part", in_part } };
 
 static void same_bits(void **state)
 {
@@ -151,6 +178,7 @@ static void late_and_lost(void **state)
 typedef struct watched { /* a launch of one rank, whose results are 0 before it and not 0 after it */
     wf_ranks *inner;
     const wf_array *out; /* NULL = nothing is looked at */
+    bool fails;          /* the first poll finds a message that has failed */
     int waits, polls;
     int64_t ran; /* results that were there at the first wait */
 } watched;
@@ -184,9 +212,11 @@ static wf_status on_wait(void *group, wf_request *const *requests, size_t n, wf_
 {
     watched *w = group;
     if (w->out && how == WF_RANKS_TEST) { /* the messages are late: none is there before the library waits */
-        w->polls++;
         *index = n;
-        return WF_OK;
+        if (w->polls++ || !w->fails)
+            return WF_OK;
+        const wf_status status = w->inner->ops->wait(w->inner->group, requests, n, WF_RANKS_ALL, doing, index, e);
+        return status ? status : wf__ranks_error_set(e, WF_ERR_CONTRACT, "a message has failed");
     }
     if (w->out && !w->waits++)
         w->ran = count_results(w->out);
@@ -243,9 +273,10 @@ typedef struct launches {
     int32_t grid[WF_MAX_RANK];
     int ranks, threads;
     wf_device device;
-    bool lanes_divided, little, chained, prepared;
+    bool lanes_divided, little, prepared, fails;
     int64_t ran[8], want[8];
     int waits[8], polls[8];
+    char text[8][1200];
 } launches;
 
 /* Points of this rank's block whose neighbours it has. */
@@ -257,13 +288,10 @@ static int64_t interior(const launches *l, const wf__box *block)
     return n;
 }
 
-/* A step of a stencil of nearest neighbours, and with l->chained another one of its results. */
-static void record_step(wf_graph *g, const wf_array *a, wf_array *b, wf_array *c, const launches *l)
+/* A step of a stencil of nearest neighbours. */
+static void record_step(wf_graph *g, const wf_array *a, wf_array *b, const launches *l)
 {
-    const int rank = l->shape.rank;
-    wf_out(g, b, near(g, a, WF_BORDER_CLAMP, star, 2 * rank));
-    if (l->chained)
-        wf_out(g, c, near(g, b, WF_BORDER_CLAMP, star, 2 * rank));
+    wf_out(g, b, near(g, a, WF_BORDER_CLAMP, star, 2 * l->shape.rank));
 }
 
 static wf_status watch(wf_ranks *ranks, void *user)
@@ -290,25 +318,26 @@ static wf_status watch(wf_ranks *ranks, void *user)
     wf_dist_options cut = { .size = sizeof cut };
     memcpy(cut.grid, l->grid, sizeof cut.grid);
     wf_dist_make(&l->shape, l->ranks, &cut, &dist);
-    wf_array *array[3];
-    for (int k = 0; k < 3; ++k)
+    wf_array *array[2];
+    for (int k = 0; k < 2; ++k)
         array[k] = wf_empty_distributed(ctx, WF_F32, outer, &dist);
     wf_kernel *kernel = NULL;
     if (l->prepared) {
         wf_graph *g = wf_begin(ctx, .shape = l->shape);
         wf_array *formal[2] = { wf_formal(g, "a", WF_F32, l->shape.rank), wf_formal(g, "b", WF_F32, l->shape.rank) };
-        record_step(g, formal[0], formal[1], NULL, l);
+        record_step(g, formal[0], formal[1], l);
         kernel = wf_compile(g);
     }
     for (int k = 0; k < 2; ++k) { /* in the first launch ranks agree on the plan */
-        for (int i = 0; i < 3; ++i)
+        for (int i = 0; i < 2; ++i)
             wf_array_fill(array[i], i == 0);
         w.out = k ? array[1] : NULL;
+        w.fails = l->fails && me == 0;
         if (kernel)
             wf_launch(kernel, WF_ARGS(WF_ARG("a", array[0]), WF_ARG("b", array[1])));
         else {
             wf_graph *g = wf_begin(ctx, .shape = l->shape);
-            record_step(g, array[0], array[1], array[2], l);
+            record_step(g, array[0], array[1], l);
             wf_run(g);
         }
         w.out = NULL;
@@ -318,11 +347,12 @@ static wf_status watch(wf_ranks *ranks, void *user)
     l->waits[me] = w.waits;
     l->polls[me] = w.polls;
     status = wf_last_status(ctx);
+    snprintf(l->text[me], sizeof l->text[me], "%s", wf_last_message(ctx));
     if (status == WF_OK &&
         count_results(array[1]) != (int64_t)wf__box_elements(&array[1]->distributed->block, l->shape.rank))
         status = WF_ERR_CONTRACT;
     wf_kernel_free(kernel);
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < 2; ++k)
         wf_release(array[k]);
     wf_context_free(ctx);
     wf_ranks_free(outer);
@@ -336,7 +366,6 @@ static void before_messages(void **state)
         { .shape = wide, .grid = { 2, 1 }, .ranks = 2, .threads = 1, .device = WF_CPU },
         { .shape = wide, .grid = { 3, 1 }, .ranks = 3, .threads = 2, .device = WF_CPU, .prepared = true },
         { .shape = wide, .grid = { 2, 1 }, .ranks = 2, .threads = 1, .device = WF_INTERP, .prepared = true },
-        { .shape = wide, .grid = { 2, 1 }, .ranks = 2, .threads = 1, .device = WF_CPU, .chained = true },
         { .shape = wide, .grid = { 1, 2 }, .ranks = 2, .threads = 1, .device = WF_CPU, .lanes_divided = true },
         { .shape = deep, .grid = { 2, 3, 1 }, .ranks = 6, .threads = 1, .device = WF_CPU },
         { .shape = WF_SHAPE(400001), .grid = { 3 }, .ranks = 3, .threads = 1, .device = WF_CPU },
@@ -351,12 +380,23 @@ static void before_messages(void **state)
                 fail_msg("launch %zu, seed %d: rank %d: %s: %s", k, (int)seed, (int)e.rank, wf_status_name(e.status),
                          e.text);
             for (int r = 0; r < l.ranks; ++r)
-                if (l.ran[r] != l.want[r] || !l.waits[r])
+                if (l.ran[r] != l.want[r] || l.waits[r] != 1)
                     fail_msg("launch %zu, seed %d: rank %d had run %lld points, not %lld, at the first of %d waits", k,
                              (int)seed, r, (long long)l.ran[r], (long long)l.want[r], l.waits[r]);
             if (k < 2 && l.polls[0] < 3)
                 fail_msg("launch %zu: rank 0 has polled %d times", k, l.polls[0]);
         }
+}
+
+/* A message that fails where the library polls for it fails the launch, as where it waits. */
+static void failed_poll(void **state)
+{
+    (void)state;
+    launches l = { .shape = wide, .grid = { 2, 1 }, .ranks = 2, .threads = 1, .device = WF_CPU, .fails = true };
+    wf_ranks_error e = { 0 };
+    assert_int_equal(wf_ranks_threads(l.ranks, watch, &l, NULL, &e), WF_ERR_CONTRACT);
+    if (!strstr(l.text[0], "a message has failed") || *l.text[1])
+        fail_msg("rank 0: %s; rank 1: %s", l.text[0], l.text[1]);
 }
 
 /* ---- work that is cancelled -------------------------------------------------------------------------------------- */
@@ -414,7 +454,8 @@ static void cancelled_work(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(before_messages), cmocka_unit_test(cancelled_work),
-                                        cmocka_unit_test(same_bits), cmocka_unit_test(late_and_lost) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(before_messages), cmocka_unit_test(failed_poll),
+                                        cmocka_unit_test(cancelled_work), cmocka_unit_test(same_bits),
+                                        cmocka_unit_test(late_and_lost) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
