@@ -50,7 +50,8 @@ typedef struct model_machine {
     double memory;  /* bytes in a second of a rank */
 } model_machine;
 /* The seconds of a launch: the work of the rank that has most, and the messages of the rank that needs longest for them. Packing
- * and unpacking reads and writes each byte once. Nothing overlaps. A negative number: no memory. */
+ * and unpacking reads and writes each byte once. Nothing overlaps, although a launch may run points while messages are on their
+ * way. A negative number: no memory. */
 double model_time(const model_case *c, const wf_dist *dist, const model_machine *m);
 
 /* ---- plots: efficiency over the number of ranks ---- */
