@@ -16,10 +16,13 @@ typedef struct wf__run { /* a plan in flight */
     wf__failure *failure;
 } wf__run;
 
+/* ---- arrivals.c ---- */
 /* Waits for elements of other ranks, if any are on their way. Returns false, with the failure set, if they cannot come. */
 bool wf__arrive(const wf__run *r);
 /* True if elements of other ranks are on their way, and the stage has enough work that does not need them. */
 bool wf__runs_before_arrival(const wf__run *r, const wf__stage *stage);
+
+/* ---- kernel.c, point.c, per_block.c, rows.c ---- */
 /* Runs stage s, and after each of its boxes stage `consumer`, unless it is WF__NO_STAGE. *consumed is set to false if
  * the consumer has not run, because one of the two has no compiled code; may be NULL. Returns false on failure. */
 bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer, bool *consumed);
