@@ -2,9 +2,9 @@
  * the plan reads from other ranks, and run their parts of it.
  *
  * What can fail on one rank alone, such as memory, is agreed on where something is new: a plan, or an exchange. Later
- * launches send their status along with the elements, and in joins. The plan begins to run while elements are on their way, and
- * waits for them where it needs them (wf__arrivals). A rank that has no memory for the plan of a launch
- * which the others know cannot take part in it in any way, and ends the group.
+ * launches send their status along with the elements, and in joins. The plan begins to run while elements are on their
+ * way, and waits for them where it needs them (wf__arrivals). A rank that has no memory for the plan of a launch which the
+ * others know cannot take part in it in any way, and ends the group.
  */
 #include "dist/dist.h"
 #include "launch/launch.h"

@@ -3,9 +3,9 @@
  *
  * The folder has a temporary name beside its own, ".weft-<number>.zarr.tmp", until it is complete. The folder of a
  * process that is killed stays. A chunk that is written in parts is read and written once more for each. Chunks are
- * packed at the end. Several processes write chunks of one folder, which the first of them makes and gives its name; a chunk
- * is then written and packed at once, whole. A name that ends with .ome.zarr makes a group of OME-NGFF 0.5 (ngff.openmicroscopy.org), whose
- * metadata say how large samples are, with the array as its one level, "0".
+ * packed at the end. Several processes write chunks of one folder, which the first of them makes and gives its name; a
+ * chunk is then written and packed at once, whole. A name that ends with .ome.zarr makes a group of OME-NGFF 0.5
+ * (ngff.openmicroscopy.org), whose metadata say how large samples are, with the array as its one level, "0".
  */
 #include "zarr.h"
 #include <dirent.h>

@@ -3,9 +3,9 @@
  *
  * Each rank runs the points whose results it needs: those of its blocks of the arrays that are written, and of the
  * temporary arrays that later stages read (regions.c). So ranks exchange elements before the first stage alone, but for
- * gathers, stages in which they ask each other for elements (gathers.c), and join reductions. Points of the first stages may run
- * while these elements are on their way (overlap.c). Before that, cuts.c finds the
- * axes of a stage that are divided at all, for the choice of loops.
+ * gathers, stages in which they ask each other for elements (gathers.c), and join reductions. Points of the first stages
+ * may run while these elements are on their way (overlap.c). Before the regions are found, cuts.c finds the axes of a stage
+ * that are divided at all, for the choice of loops.
  */
 #ifndef WEFT_PLAN_DISTRIBUTE_H
 #define WEFT_PLAN_DISTRIBUTE_H

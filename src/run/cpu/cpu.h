@@ -6,8 +6,8 @@
 /* Runs a plan. base: [objects], the addresses of the elements [0, ..., 0]; param: [params], the values' bits. `others`: NULL,
  * unless the plan has distributed arrays; if the failure is set already, nothing runs, but they are told. `interpret`: by
  * the interpreter, on the calling thread. `notes`: [stages], zeroed, or NULL. Returns when the work is done; any thread may
- * call. Returns false and sets the failure; only a failure for lack of memory between stages, or
- * elements of other ranks that do not come, can leave arrays half-written. */
+ * call. Returns false and sets the failure; only a failure for lack of memory between stages, or elements of other ranks
+ * that do not come, can leave arrays half-written. */
 bool wf__cpu_run(wf__engine *engine, wf__plan *plan, char *const *base, const uint64_t *param, const wf__limits *limits,
                  const wf__others *others, bool interpret, wf__note *notes, wf__failure *failure);
 void wf__cpu_free_stage_code(void *engine, void *code); /* for wf__plan_free */

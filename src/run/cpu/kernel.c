@@ -101,8 +101,8 @@ static void run_face(wf__launch *l, wf__part *face)
     l->parallel = parallel;
 }
 
-/* Runs the interior while elements of other ranks are on their way, then the points around it: those before and after it along
- * the outermost loop, then along the next one. */
+/* Runs the interior while elements of other ranks are on their way, then the points around it: those before and after it
+ * along the outermost loop, then along the next one. */
 static bool run_around(const wf__run *r, wf__launch *l)
 {
     const wf__stage *stage = l->stage;
