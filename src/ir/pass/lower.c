@@ -82,31 +82,23 @@ static bool evaluate(loops *w, wf__ref loop, wf__ref r)
     return true;
 }
 
-/* True if the lanes of an access may be at different places that are not side by side. */
-static bool is_scattered(const loops *w, const wf__node *n)
-{
-    const wf__slot *slot = &w->in->slot[n->a];
-    for (uint32_t k = 0; k < wf__tuple_len(w->in, n->b); ++k) {
-        const wf__vary *v = &w->vary[wf__tuple_at(w->in, n->b)[k]];
-        bool beside = v->kind == WF__AFFINE && v->coef == 1 && slot->step[k] == WF__STEP_UNIT;
-        if (v->kind != WF__UNIFORM && slot->step[k] != WF__STEP_ZERO && !beside)
-            return true;
-    }
-    return false;
-}
-
 /* Returns the code size of the live nodes of a range, in nodes of the cheapest kind. LLVM takes minutes for long
- * code. A reduction over the lane axis computes all lanes of its accumulators at once, which are some vectors. */
+ * code. A reduction over the lane axis computes all lanes of its accumulators at once, which are some vectors. Each lane of
+ * an access to an array, unlike scratch, may take an address and a mask of its own. */
 static uint64_t code_of(const loops *w, const uint8_t *fate, wf__ref from, wf__ref to)
 {
-    enum { VECTORS_OF_ACCUMULATORS = 4 };
+    enum { VECTORS_OF_ACCUMULATORS = 4, INSTRUCTIONS_OF_LANE = 3 };
     const uint64_t vectors = w->in->red_n && !w->in->kept_lane ? VECTORS_OF_ACCUMULATORS : 1;
     uint64_t size = 0;
     for (wf__ref r = from; r < to; ++r) {
         const wf__node *n = &w->in->node[r];
-        bool memory = n->op == WF__LOAD || n->op == WF__STORE;
-        if (w->live[r] && !(fate && fate[r]))
-            size += memory && is_scattered(w, n) ? wf__code_apart(n) : wf__cost_of(n)->code;
+        const bool memory = n->op == WF__LOAD || n->op == WF__STORE;
+        if (!w->live[r] || (fate && fate[r]))
+            continue;
+        if (memory && wf__lanes_apart(w->in, w->vary, n))
+            size += wf__code_apart(n) * (w->in->slot[n->a].scratch ? 1u : INSTRUCTIONS_OF_LANE);
+        else
+            size += wf__cost_of(n)->code;
     }
     return vectors * size;
 }
