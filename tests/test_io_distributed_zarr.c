@@ -306,7 +306,7 @@ static void write_by_hand(uint16_t *all)
     }
 }
 
-/* What is wrong with a chunk is told by the first rank whose block has elements of it, on all ranks. */
+/* A rank with a damaged chunk fails, and all ranks name that rank: the first one whose block has elements of the chunk. */
 static void ranks_read_their_chunks(void **state)
 {
     (void)state;

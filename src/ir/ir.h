@@ -539,8 +539,6 @@ typedef struct wf__vary {
 } wf__vary;
 /* out: one entry for each node. The lane axis is ir->rank - 1. */
 void wf__analyse(const wf__ir *ir, wf__vary *out);
-/* True if the lanes of an access may be at different places that are not side by side. vary: of wf__analyse. */
-bool wf__lanes_apart(const wf__ir *ir, const wf__vary *vary, const wf__node *access);
 
 /* True if the bool `whole` is `part` or a conjunction with it, nested at most `depth` deep: false wherever `part` is. */
 bool wf__is_conjunct(const wf__ir *ir, wf__ref whole, wf__ref part, int depth);

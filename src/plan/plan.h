@@ -232,9 +232,9 @@ typedef struct wf__division {
     bool joins_copies;          /* ranks join the private copies that boxes have */
     wf__box window;             /* points in loops that this rank runs, if `axes` is not 0; of a scan, along axes */
     int64_t boxes;              /* number of boxes of these points */
-    wf__box
-        interior; /* those of them that touch elements of this rank's blocks alone, in loops; empty: none, or too few to
-                         run them while elements of other ranks are on their way */
+    /* Those of these points that touch elements of this rank's blocks alone; empty: none, or too few to run them while
+     * elements of other ranks are on their way. */
+    wf__box interior;
     int8_t first[WF_MAX_RANK];   /* outermost axis of a loop; -1 = none, the loop has one point */
     int64_t inner[WF_MAX_RANK];  /* points of a loop for one index of that axis */
     int8_t loop_of[WF_MAX_RANK]; /* loop with the stride of an axis; -1 = none */

@@ -227,15 +227,3 @@ bool wf__is_scattered(const wf__ir *ir, const wf__vary *vary, const uint8_t *rea
     }
     return false;
 }
-
-bool wf__lanes_apart(const wf__ir *ir, const wf__vary *vary, const wf__node *access)
-{
-    const wf__slot *slot = &ir->slot[access->a];
-    for (uint32_t k = 0; k < wf__tuple_len(ir, access->b); ++k) {
-        const wf__vary *v = &vary[wf__tuple_at(ir, access->b)[k]];
-        bool beside = v->kind == WF__AFFINE && v->coef == 1 && slot->step[k] == WF__STEP_UNIT;
-        if (v->kind != WF__UNIFORM && slot->step[k] != WF__STEP_ZERO && !beside)
-            return true;
-    }
-    return false;
-}

@@ -34,6 +34,11 @@ static wf__ref lower_node(wf__rewriter *w, wf__ref r)
 }
 
 /* ---- loops ---- */
+typedef struct code {
+    uint64_t size;  /* in nodes of the cheapest kind */
+    uint64_t apart; /* vectors of memory whose lanes are apart: a vector takes some instructions for each lane */
+} code;
+
 typedef struct loops {
     const wf__ir *in;
     wf__ir *out;
@@ -47,7 +52,7 @@ typedef struct loops {
     uint64_t *bits;
     wf__vary *vary;  /* [node] */
     uint8_t *stored; /* [slot]: scratch of next_turn */
-    uint64_t size;   /* code size of the whole body, including the loops written out so far */
+    code all;        /* of the whole body, including the loops written out so far */
 } loops;
 
 static bool known_outside(const loops *w, wf__ref r, uint64_t *bits)
@@ -82,25 +87,41 @@ static bool evaluate(loops *w, wf__ref loop, wf__ref r)
     return true;
 }
 
-/* Returns the code size of the live nodes of a range, in nodes of the cheapest kind. LLVM takes minutes for long
- * code. A reduction over the lane axis computes all lanes of its accumulators at once, which are some vectors. Each lane of
- * an access to an array, unlike scratch, may take an address and a mask of its own. */
-static uint64_t code_of(const loops *w, const uint8_t *fate, wf__ref from, wf__ref to)
+/* True if the lanes of an access may be at different places that are not side by side. */
+static bool is_scattered(const loops *w, const wf__node *n)
 {
-    enum { VECTORS_OF_ACCUMULATORS = 4, INSTRUCTIONS_OF_LANE = 3 };
+    const wf__slot *slot = &w->in->slot[n->a];
+    for (uint32_t k = 0; k < wf__tuple_len(w->in, n->b); ++k) {
+        const wf__vary *v = &w->vary[wf__tuple_at(w->in, n->b)[k]];
+        bool beside = v->kind == WF__AFFINE && v->coef == 1 && slot->step[k] == WF__STEP_UNIT;
+        if (v->kind != WF__UNIFORM && slot->step[k] != WF__STEP_ZERO && !beside)
+            return true;
+    }
+    return false;
+}
+
+/* Returns the code of the live nodes of a range. A reduction over the lane axis computes the vectors of all its accumulators
+ * in one step. */
+static code code_of(const loops *w, const uint8_t *fate, wf__ref from, wf__ref to)
+{
+    enum { VECTORS_OF_ACCUMULATORS = 4 };
     const uint64_t vectors = w->in->red_n && !w->in->kept_lane ? VECTORS_OF_ACCUMULATORS : 1;
-    uint64_t size = 0;
+    code c = { 0 };
     for (wf__ref r = from; r < to; ++r) {
         const wf__node *n = &w->in->node[r];
-        const bool memory = n->op == WF__LOAD || n->op == WF__STORE;
         if (!w->live[r] || (fate && fate[r]))
             continue;
-        if (memory && wf__lanes_apart(w->in, w->vary, n))
-            size += wf__code_apart(n) * (w->in->slot[n->a].scratch ? 1u : INSTRUCTIONS_OF_LANE);
-        else
-            size += wf__cost_of(n)->code;
+        const bool apart = (n->op == WF__LOAD || n->op == WF__STORE) && is_scattered(w, n);
+        c.size += apart ? wf__code_apart(n) : wf__cost_of(n)->code;
+        c.apart += apart ? vectors : 0;
     }
-    return vectors * size;
+    return c;
+}
+
+/* Returns the code of the body with so many turns of a loop more. */
+static code with_turns(const loops *w, code turn, int turns)
+{
+    return (code){ w->all.size + (uint64_t)turns * turn.size, w->all.apart + (uint64_t)turns * turn.apart };
 }
 
 /* Estimated fate of a node if its loop is written out. FIXED: becomes a constant. */
@@ -182,20 +203,21 @@ static bool has_local_memory(const loops *w, wf__ref body, wf__ref end)
 }
 
 /* Returns the number of turns if constants determine it; -1 = they do not, or writing out the loop takes too much
- * code. *all: the code size of all turns. */
-static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
+ * code. *turn: the code of a turn. */
+static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, code *turn)
 {
     const wf__ir *in = w->in;
     if (has_local_memory(w, body, end) && !in->node[loop].aux)
         return -1;
     find_fates(w, loop, body, end);
-    uint64_t size = code_of(w, w->fate, body, end);
-    bool scratch = size >= WF__LONG_TURN && accesses_scratch(w, body, end);
+    *turn = code_of(w, w->fate, body, end);
+    bool scratch = turn->size >= WF__LONG_TURN && accesses_scratch(w, body, end);
     uint64_t most = scratch ? WF__MOST_SCRATCH_WRITTEN : WF__MOST_CODE_WRITTEN;
     for (wf__ref s = loop + 1; s < body; ++s)
         w->known[s] = w->live[s] && known_outside(w, in->node[s].b, &w->bits[s]);
     for (int turns = 0; turns <= WF__MOST_TURNS_WRITTEN; ++turns) {
-        if (turns > 1 && (uint64_t)turns * size + w->size > most)
+        const code all = with_turns(w, *turn, turns);
+        if (turns > 1 && (all.size > most || (turn->apart && all.apart > WF__MOST_APART_WRITTEN)))
             return -1;
         bool runs = false;
         for (wf__ref s = loop + 1; s < body; ++s)
@@ -204,7 +226,6 @@ static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64
                     return -1;
                 runs = runs || w->bits[s];
             }
-        *all = (uint64_t)turns * size;
         if (!runs || (turns && in->node[loop].aux))
             return turns;
         for (wf__ref r = body; r < end; ++r)
@@ -317,14 +338,15 @@ static wf__ref copy_loop(loops *w, wf__ref loop)
 {
     wf__ref body = wf__loop_body(w->in, loop), end = wf__loop_end(w->in, loop);
     int turns = -1;
-    uint64_t all = 0;
+    code turn = { 0 };
     if (w->in->flags & WF_FLAG_LOOP_OPT && w->in->flags & WF_FLAG_FOLD) {
-        turns = count_turns(w, loop, body, end, &all);
+        turns = count_turns(w, loop, body, end, &turn);
         if (turns < 0 && w->in->node[loop].aux && is_cheap(w, body, end))
             turns = 1;
     }
     w->out->written_out += turns >= 0;
-    w->size += turns > 1 ? all : 0;
+    if (turns > 1)
+        w->all = with_turns(w, turn, turns);
     if (turns >= 0)
         write_out(w, loop, body, end, turns);
     else
@@ -360,7 +382,7 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     if (w.map && w.next && w.known && w.fate && w.bits && w.vary && w.stored) {
         if (in->loops) {
             wf__analyse(in, w.vary);
-            w.size = code_of(&w, NULL, 1, n);
+            w.all = code_of(&w, NULL, 1, n);
         }
         for (wf__ref r = 1; r < n; ++r)
             if (in->node[r].op == WF__NEXT)

@@ -74,8 +74,8 @@ extern const char wf__advice_unknown[]; /* the end of messages about indices tha
 
 /* ---- overlap.c ---- */
 /* Sets the points of a stage that this rank may run while elements of other ranks are on their way (wf__division).
- * points: those that it runs; NULL = none. live: [nodes] the nodes that its effects need. range: [nodes] scratch. False = the plan has
- * failed. */
+ * points: those that it runs; NULL = none. live: [nodes] the nodes that its effects need. range: [nodes] scratch.
+ * False = the plan has failed. */
 bool wf__find_overlap(wf__planning *p, wf__stage *stage, const wf__box *points, const uint8_t *live, wf__range *range);
 
 /* ---- gathers.c ---- */
