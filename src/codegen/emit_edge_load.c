@@ -218,7 +218,8 @@ static int edge_axis(const wf__instance *in, wf__ref r)
     return mapped && in->vary[r].kind == WF__VARYING ? lane_axis(in, n) : -1;
 }
 
-static wf__edge_run *find_run(wf__instance *in, const wf__node *n, int axis)
+/* Returns the lanes of this load's row, or NULL. add: makes them, unless there are too many. */
+static wf__edge_run *find_run(wf__instance *in, const wf__node *n, int axis, bool add)
 {
     enum { FAR_OFF = 1 << 30 }; /* of constants: their sums with indices and extents do not wrap */
     int64_t coef, constant;
@@ -230,11 +231,12 @@ static wf__edge_run *find_run(wf__instance *in, const wf__node *n, int axis)
         if (r->slot == n->a && r->axis == axis && r->border == n->aux && r->constant == constant)
             return r;
     }
-    wf__edge_run *r = in->edges.n < WF__MOST_EDGE_RUNS && !in->edges.closed ? &in->edges.run[in->edges.n++] : NULL;
-    if (r)
-        *r = (wf__edge_run){
-            .slot = n->a, .axis = axis, .rank = (int)wf__tuple_len(in->ir, n->b), .border = n->aux, .constant = constant
-        };
+    if (!add || in->edges.n == WF__MOST_EDGE_RUNS)
+        return NULL;
+    wf__edge_run *r = &in->edges.run[in->edges.n++];
+    *r = (wf__edge_run){
+        .slot = n->a, .axis = axis, .rank = (int)wf__tuple_len(in->ir, n->b), .border = n->aux, .constant = constant
+    };
     return r;
 }
 
@@ -243,13 +245,11 @@ val wf__find_edge_runs(wf__instance *in, val lo, val hi, val *step)
     wf__gen *g = in->g;
     val near = NULL, width = g_i64(g, g->width), least = width;
     in->edges.n = 0;
-    in->edges.closed = false;
     for (uint32_t i = 0; i < in->order_n && !in->kernel->body->red_n; i++) {
         int axis = edge_axis(in, in->order[i]);
         if (axis >= 0 && wf__has_masked(g, wf__at(in->ir, in->order[i])->dtype))
-            find_run(in, wf__at(in->ir, in->order[i]), axis);
+            find_run(in, wf__at(in->ir, in->order[i]), axis, true);
     }
-    in->edges.closed = true;
     for (uint32_t i = 0; i < in->edges.n; i++) {
         const wf__edge_run *r = &in->edges.run[i];
         if (r->border == WF_BORDER_CLAMP) /* all lanes beyond an end have the same element */
@@ -330,7 +330,7 @@ bool wf__emit_edge_load(wf__instance *in, wf__ref r)
         if ((int)k != axis)
             mapped[k] = map_uniform_index(in, n, wf__tuple_at(in->ir, n->b)[k], wf__load_dim(in->kernel, n->a, (int)k));
     }
-    const wf__edge_run *run = find_run(in, n, axis);
+    const wf__edge_run *run = find_run(in, n, axis, false);
     val dim = wf__load_dim(in->kernel, n->a, axis);
     val base = run ? run->base : wf__get_scalar(in, wf__tuple_at(in->ir, n->b)[axis]);
     wf__address row = wf__make_address(in, n->a, n->b, mapped, wide);

@@ -106,7 +106,6 @@ typedef struct wf__instance {
     struct {
         wf__edge_run run[WF__MOST_EDGE_RUNS];
         uint32_t n;
-        bool closed; /* no other load gets one */
     } edges;
 
     /* values.c: NULL = not emitted yet */

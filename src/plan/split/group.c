@@ -166,21 +166,13 @@ bool wf__group_record(splitter *s, group *g, wf__ref r, uint32_t frame, const wf
     return true;
 }
 
-/* True if the group has the value of r, and it can be used here. A constant that was first needed within a loop belongs to
- * that loop. */
-static bool has_value(const splitter *s, const group *g, wf__ref r)
-{
-    const unsigned op = s->ir->node[r].op;
-    return g->map[r] && !((op == WF__CONST || op == WF__PARAM) && wf__is_closed(&g->ir, g->map[r]));
-}
-
 bool wf__group_record_cone(splitter *s, group *g)
 {
     for (wf__ref r = 1; r <= s->last; ++r) {
         while (s->in && s->tape[r] && g->map[r] &&
                !(s->cone[r] & WF__ANEW)) /* the group has it; its END has no value */
             r = wf__loop_end(s->ir, r) + 1;
-        if (!(s->cone[r] & WF__DIRECT) || r == s->root || (has_value(s, g, r) && !(s->cone[r] & WF__ANEW)))
+        if (!(s->cone[r] & WF__DIRECT) || r == s->root || (wf__usable(g, g->map[r]) && !(s->cone[r] & WF__ANEW)))
             continue;
         bool view = s->ir->node[r].op == WF__VIEW && !wf__is_cut(s, r);
         if (!(view ? wf__record_at(s, g, r, 0, &g->map[r]) : wf__group_record(s, g, r, 0, g->map, &g->map[r])))

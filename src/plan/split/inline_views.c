@@ -156,8 +156,7 @@ bool wf__remember(splitter *s, group *g, wf__ref node, uint32_t frame, wf__ref v
     return true;
 }
 
-/* Returns the node that r at a frame is recorded as. 0 = there is none, or it belongs to a loop that has ended, so that later
- * nodes cannot use it. */
+/* Returns the node that r at a frame is recorded as, if later nodes can use it; else 0. */
 static wf__ref known(const splitter *s, group *g, wf__ref r, uint32_t frame)
 {
     bool anew = s->cone[r] & WF__ANEW;
@@ -168,7 +167,7 @@ static wf__ref known(const splitter *s, group *g, wf__ref r, uint32_t frame)
         const wf__recorded *e = find(g, r, frame);
         value = !anew || e->era == s->era ? e->value : 0;
     }
-    return value && wf__is_hidden(&g->ir, value) ? 0 : value;
+    return wf__usable(g, value);
 }
 
 static bool same_lines(const wf__frame *a, const wf__frame *b)

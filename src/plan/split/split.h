@@ -193,6 +193,11 @@ wf__ref wf__split_append(wf__ir *ir, const pending *p);
 /* Inserts a group before group `at`. NULL = out of memory. */
 group *wf__group_add(splitter *s, uint32_t at, const wf_shape *shape);
 void wf__group_free(group *g);
+/* Returns the node of the group, or 0 if it belongs to a loop that has ended, so that later nodes cannot use it. */
+static inline wf__ref wf__usable(const group *g, wf__ref node)
+{
+    return node && wf__is_hidden(&g->ir, node) ? 0 : node;
+}
 /* Records the cone in the group, without the root. */
 bool wf__group_record_cone(splitter *s, group *g);
 /* Records node r at a frame, with operands map[]. Sets *out to the node of the group's ir. */

@@ -59,7 +59,8 @@ static void run_boxes(wf__launch *l)
     else if (l->copies && stage->copies.per == WF__PER_RANGE)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);
-    else if (stage->lowered.red_n || stage->copies.per == WF__PER_BOX || stage->partition.one_box_per_block || l->arrivals)
+    else if (stage->lowered.red_n || stage->copies.per == WF__PER_BOX || stage->partition.one_box_per_block ||
+             l->arrivals)
         wf__pool_run_several(l->engine->pool, 1, wf__own_boxes(stage), &(wf__several){ 1, 1, false }, run_range, l);
     else
         wf__run_all_points(l);
