@@ -22,12 +22,12 @@
 #   driver              cuda_driver_<x>: Weft takes the emulator for a real driver. It then reuses memory and does not
 #                       wait for launches, as on a GPU.
 #   baseline            baseline_<x>: kernels are small, as users first meet them. Other tests compile every kernel with
-#                       full optimisation, except in builds with a sanitizer, where all tests are such runs.
+#                       full optimisation, except in builds with a sanitizer, where the first tier compiles all kernels.
 #
 # or this:
 #
-#   first_tier          Kernels are compiled by the first tier, as in builds with a sanitizer. The test is about launches,
-#                       and other tests compare what the same kernels compute.
+#   first_tier          Kernels are compiled by the first tier, as in builds with a sanitizer. The test is about what is
+#                       recorded or launched, and other tests compare what the second tier computes.
 #
 # or one of these labels, by which the stages of .ci/run choose tests (ctest -L, -LE):
 #
@@ -55,7 +55,7 @@ if(NOT WEFT_WITH_LLVM) # the interpreter would run the kernels of both devices
 endif()
 set(tiered 0)
 if(WEFT_SANITIZE) # sanitizers do not see the code of kernels, so its optimisation is time lost
-    set(tiered 1)
+    set(tiered first)
 endif()
 set(label_words threads gpu codegen no_kernels long values)
 set(run_words devices sm_70 sm_100 driver baseline first_tier)
@@ -233,7 +233,7 @@ if(WEFT_TESTS)
                     weft_test_run(baseline_${short} baseline WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
                 endif()
             elseif(word STREQUAL first_tier)
-                set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=1)
+                set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=first)
             else()
                 weft_label(${word} ${name})
             endif()
@@ -271,7 +271,7 @@ if(WEFT_TESTS)
                       "${WEFT_MPICC_${kind}}")
             set_tests_properties(mpi_python_${kind} PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 4)
             weft_label(long mpi_python_${kind})
-            set_property(TEST mpi_${kind} mpi_python_${kind} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=1)
+            set_property(TEST mpi_${kind} mpi_python_${kind} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=first)
         endforeach()
     endif()
 

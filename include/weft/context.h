@@ -38,7 +38,7 @@ enum {
      * Results are the same. On by default, unless WEFT_TIERED is 0 in the environment. */
     WF_FLAG_TIERED = 2048,
     /* The first runs of a kernel of little work are interpreted, while a thread of the context compiles it.
-     * Results are the same. On by default, unless WEFT_TIERED is 0 or 1 in the environment. */
+     * Results are the same. On by default, unless WEFT_TIERED is 0, 1 or first in the environment. */
     WF_FLAG_INTERPRET_FIRST = 4096,
     /* The order of reductions and accumulations depends on extents alone. Without this flag strides decide, too. So views,
      * padded arrays and parts of larger arrays give the bits that arrays in C order give. Off by default.

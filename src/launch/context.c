@@ -20,19 +20,25 @@ static int threads_from_environment(void)
     return text && !*text ? n : 0;
 }
 
-/* Returns the flags of what comes before code that is compiled for good: 0 = neither, 1 = baseline code. */
-static uint32_t tiers_from_environment(void)
+static bool tiers_are(const char *value)
 {
     const char *text = wf__getenv("WEFT_TIERED");
-    return text && !strcmp(text, "0")   ? 0
-           : text && !strcmp(text, "1") ? WF_FLAG_TIERED
-                                        : WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST;
+    return text && !strcmp(text, value);
+}
+
+/* Returns the flags of what comes before code that is compiled for good: 0 = neither, 1 or first = baseline code. */
+static uint32_t tiers_from_environment(void)
+{
+    return tiers_are("0")                         ? 0
+           : tiers_are("1") || tiers_are("first") ? WF_FLAG_TIERED
+                                                  : WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST;
 }
 
 static wf__engine *new_engine(const wf_config *config)
 {
     wf__engine_config c = { .threads = config->threads > 0 ? config->threads : threads_from_environment(),
                             .cache_dir = config->cache_dir,
+                            .first_tier = tiers_are("first"),
                             .cache_bytes = config->cache_bytes,
                             .log = config->log,
                             .log_user = config->log_user,

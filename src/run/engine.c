@@ -34,6 +34,7 @@ wf__engine *wf__engine_new(const wf__engine_config *config)
     e->log = config->log;
     e->log_user = config->log_user;
     e->codegen_ops = config->codegen;
+    e->first_tier = config->first_tier;
     e->target = wf__target_host(&e->processor);
     e->use_disk = true;
     e->pool = wf__pool_new(config->threads);

@@ -25,6 +25,7 @@ struct wf__engine {
     const wf__codegen_ops *codegen_ops;
     wf__mutex lock; /* guards the fields up to `watchpoints`, and the code of stages */
     bool has_lock, has_later_progress, searched, open_failed;
+    bool first_tier; /* see wf__engine_config */
     wf__codegen *codegen;
     char *llvm_path;
     uint64_t llvm_identity;

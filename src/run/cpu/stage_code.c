@@ -10,7 +10,7 @@
 enum { BASELINE, FINAL, TIERS };
 typedef struct stage_code {
     _Atomic(wf__entry *) entry[WF__VARIANTS];
-    _Atomic(wf__executable *) baseline[WF__VARIANTS]; /* the entry's code while it is baseline code; else NULL */
+    _Atomic(wf__executable *) baseline[WF__VARIANTS]; /* the entry's code while it is to be replaced; else NULL */
     wf__held *held[WF__VARIANTS][TIERS];              /* code in use, under the engine's lock */
     _Atomic bool no_entry[WF__VARIANTS];              /* the compilation failed: interpret */
     _Atomic uint64_t hash[WF__VARIANTS];              /* hash of the code's key */
@@ -158,7 +158,7 @@ static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__
 {
     uint32_t tile = atomic_load_explicit(&c->tile[which], memory_order_relaxed);
     int rows, columns, lanes;
-    wf__code_options how = options_of(e, stage, which, atomic_load(&c->baseline[which]) != NULL);
+    wf__code_options how = options_of(e, stage, which, e->first_tier || atomic_load(&c->baseline[which]));
     if (!tile && wf__engine_tile(e, &stage->lowered, &how, &rows, &columns, &lanes)) {
         tile = (uint32_t)rows | (uint32_t)columns << 8 | (uint32_t)lanes << 16;
         atomic_store_explicit(&c->tile[which], tile, memory_order_relaxed);
@@ -192,7 +192,7 @@ static wf__entry *set_entry(wf__engine *e, stage_code *c, wf__variant which, wf_
     *of = surplus ? *of : held;
     surplus = surplus ? held : NULL;
     if (!x->baseline || !c->held[which][FINAL]) {
-        atomic_store(&c->baseline[which], x->baseline ? x : NULL);
+        atomic_store(&c->baseline[which], x->baseline && !e->first_tier ? x : NULL);
         atomic_store(&c->tile[which], 0);
         atomic_store_explicit(&c->entry[which], x->entry, memory_order_release);
     }
@@ -208,11 +208,12 @@ static uint64_t worth_compiling(const wf__stage *stage)
     return WF__TIER_WORK + (uint64_t)stage->lowered.n * WF__TIER_WORK_OF_NODE;
 }
 
-/* True if the stage starts with baseline code. The work of loops is unknown, so stages with loops do not. */
-static bool starts_as_baseline(const wf__stage *stage)
+/* True if the stage starts with baseline code. The work of loops is unknown, so stages with loops do not, unless all code
+ * is of the first tier. */
+static bool starts_as_baseline(const wf__engine *e, const wf__stage *stage)
 {
-    return stage->lowered.flags & WF_FLAG_TIERED && !stage->lowered.loops &&
-           stage->partition.work < worth_compiling(stage);
+    return e->first_tier || (stage->lowered.flags & WF_FLAG_TIERED && !stage->lowered.loops &&
+                             stage->partition.work < worth_compiling(stage));
 }
 
 /* Adds this run to the work done by baseline code. Returns true to exactly one caller, once the total justifies final
@@ -232,11 +233,12 @@ static wf__entry *compile_stage(wf__engine *e, const wf__stage *stage, stage_cod
 {
     wf__str error = { 0 };
     const wf__code_options how = options_of(e, stage, which, baseline), final = options_of(e, stage, which, false);
+    const wf__code_options *instead = baseline && !e->first_tier ? &final : NULL;
     wf__note found = { .explain = note && note->explain };
     double start = note ? wf__now() : 0;
     wf__entry *entry = atomic_load(&c->entry[which]); /* of baseline code, or NULL */
     const bool again = entry != NULL;
-    wf__held *held = wf__engine_get_code(e, &stage->lowered, &how, baseline ? &final : NULL, &found, &error);
+    wf__held *held = wf__engine_get_code(e, &stage->lowered, &how, instead, &found, &error);
     if (held) {
         entry = set_entry(e, c, which, held);
         atomic_store(&c->hash[which], found.hash);
@@ -274,9 +276,9 @@ bool wf__stage_interprets_first(const wf__stage *stage)
 static wf__entry *begin_later(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which,
                               wf__later **later)
 {
-    const bool baseline = starts_as_baseline(stage);
+    const bool baseline = starts_as_baseline(e, stage);
     const wf__code_options how = options_of(e, stage, which, baseline), final = options_of(e, stage, which, false);
-    const wf__code_options *instead = baseline ? &final : NULL;
+    const wf__code_options *instead = baseline && !e->first_tier ? &final : NULL;
     wf__note found = { 0 };
     *later = NULL;
     if (!wf__engine_may_compile(e))
@@ -318,7 +320,7 @@ static wf__entry *first_entry(wf__engine *e, const wf__stage *stage, stage_code 
             return NULL;
         }
     }
-    return compile_stage(e, stage, c, which, starts_as_baseline(stage), note);
+    return compile_stage(e, stage, c, which, starts_as_baseline(e, stage), note);
 }
 
 wf__entry *wf__stage_entry(wf__engine *e, wf__stage *stage, wf__variant which, wf__note *note)
