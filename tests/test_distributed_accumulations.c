@@ -26,6 +26,8 @@ static wf_array *targets(distributed_world *w, wf_shape shape, int64_t n, uint64
     return at;
 }
 
+static bool is_float(wf_dtype t) { return t == WF_F32 || t == WF_F64 || t == WF_BF16; }
+
 static uint64_t random_of(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -158,6 +160,53 @@ static void no_conflicts(distributed_world *w)
         }
         wf_release(at);
         world_result(w, h);
+    }
+}
+
+/* ---- sums of floats ---- */
+/* Where points meet, also in one element: each is joined in the order of points, whatever ranks divide. Several sums of one array,
+ * and sums in small arrays and of integers beside them. */
+static void sums(distributed_world *w)
+{
+    static const struct {
+        wf_dtype dtype;
+        wf_shape array, space;
+    } kinds[] = { { WF_F32, { .rank = 2, .dim = { 512, 513 } }, { .rank = 1, .dim = { POINTS } } },
+                  { WF_F64, { .rank = 1, .dim = { LARGE } }, { .rank = 2, .dim = { 57, 64 } } },
+                  { WF_F32, { .rank = 3, .dim = { 60, 71, 73 } }, { .rank = 3, .dim = { 5, 3, 44 } } },
+                  { WF_C64, { .rank = 1, .dim = { LARGE } }, { .rank = 2, .dim = { 1, 900 } } },
+                  { WF_BF16, { .rank = 2, .dim = { 1024, 513 } }, { .rank = 2, .dim = { 900, 3 } } },
+                  { WF_F16, { .rank = 2, .dim = { 512, 513 } }, { .rank = 3, .dim = { 1, 40, 41 } } } };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
+        const wf_shape array = kinds[k].array, space = kinds[k].space;
+        const wf_dtype dtype = kinds[k].dtype;
+        wf_array *h = numbered(w, dtype, array), *counts = numbered(w, WF_I32, WF_SHAPE(LARGE)),
+                 *few = numbered(w, WF_F32, WF_SHAPE(17)), *a = world_filled(w, WF_F32, space, 5 + k),
+                 *at = targets(w, space, 977, 3 + k, k % 2 == 0);
+        for (int turn = 0; turn < 2; ++turn) {
+            wf_graph *g = wf_begin(w->ctx, .shape = space);
+            wf_val v = wf_in(g, a), i = wf_in(g, at), index[3], other[3];
+            for (int d = 0; d < array.rank; ++d) {
+                index[d] = wf_mod(wf_mul(i, 7 + d), (double)array.dim[d]);
+                other[d] = wf_mod(i, d ? 2 : 3);
+            }
+            v = dtype == WF_C64 ? wf_complex(v, wf_mul(v, 3)) : wf_cast(v, dtype);
+            const wf_vals all = { index, (size_t)array.rank }, met = { other, (size_t)array.rank };
+            wf_accumulate_n(g, WF_JOIN_ADD, k % 3 ? WF_MODE_AUTO : WF_MODE_EXPAND, h, v, all);
+            wf_accumulate_if_n(g, wf_gt(wf_in(g, a), 1), WF_JOIN_ADD, WF_MODE_AUTO, h, wf_mul(v, v), met);
+            if (turn) {
+                wf_accumulate(g, WF_JOIN_ADD, few, wf_mul(wf_in(g, a), 0.3), wf_mod(i, 17));
+                if (dtype != WF_C64)
+                    wf_accumulate_n(g, WF_JOIN_MUL, WF_MODE_AUTO, h, wf_add(wf_mul(v, 1e-3), 1), met);
+            } else
+                wf_accumulate(g, WF_JOIN_ADD, counts, 1, wf_mul(i, 300));
+            world_run(w, g);
+        }
+        wf_release(a);
+        wf_release(at);
+        world_result(w, h);
+        world_result(w, counts);
+        world_result(w, few);
     }
 }
 
@@ -316,11 +365,11 @@ static wf_val random_index(wf_graph *g, wf_shape space, int64_t n, wf_array *at,
     }
 }
 
-/* Accumulates integers into arrays that are small or large, which may be divided along any axis, in conditions or not. */
+/* Accumulates integers, and floats into large arrays, into arrays that are small or large, which may be divided along any axis, in conditions or not. */
 static void random_launch(distributed_world *w, uint64_t seed)
 {
     static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MIN, WF_JOIN_MAX, WF_JOIN_XOR, WF_JOIN_MUL };
-    static const wf_dtype dtypes[] = { WF_U8, WF_I16, WF_I32, WF_U64 };
+    static const wf_dtype dtypes[] = { WF_U8, WF_I16, WF_I32, WF_U64, WF_F32, WF_F64, WF_BF16 };
     enum { ARRAYS = 3 };
     uint64_t random = seed;
     wf_shape space = { .rank = 1 + (int)(random_of(&random) % 2) };
@@ -332,8 +381,9 @@ static void random_launch(distributed_world *w, uint64_t seed)
         wf_shape shape = { .rank = 1 + (int)(random_of(&random) % 3) };
         for (int d = 0; d < shape.rank; ++d)
             shape.dim[d] = 1 + (int64_t)(random_of(&random) % 30);
-        const wf_dtype dtype = dtypes[random_of(&random) % 4];
-        if (random_of(&random) % 2) { /* more than 1 MiB */
+        const uint64_t of = random_of(&random) % 7;
+        const wf_dtype dtype = dtypes[of];
+        if (random_of(&random) % 2 || of > 3) { /* more than 1 MiB */
             int64_t *along = &shape.dim[random_of(&random) % (uint64_t)shape.rank], others = 1;
             *along = 1;
             for (int d = 0; d < shape.rank; ++d)
@@ -341,7 +391,7 @@ static void random_launch(distributed_world *w, uint64_t seed)
             *along = (int64_t)((1 << 20) / wf_dtype_size(dtype)) / others + 1;
         }
         h[k] = numbered(w, dtype, shape);
-        join[k] = joins[random_of(&random) % 5];
+        join[k] = joins[random_of(&random) % (of > 3 ? 3 : 5)];
     }
     wf_graph *g = wf_begin(w->ctx, .shape = space);
     for (int n = 1 + (int)(random_of(&random) % 4); n > 0; --n) {
@@ -351,7 +401,8 @@ static void random_launch(distributed_world *w, uint64_t seed)
         for (int d = 0; d < shape.rank; ++d)
             index[d] = random_index(g, space, shape.dim[d], at, &random);
         const wf_vals all = { index, (size_t)shape.rank };
-        v = wf_cast(wf_mod(v, 100), wf_array_dtype(h[k]));
+        v = wf_mod(v, 100);
+        v = wf_cast(is_float(wf_array_dtype(h[k])) ? wf_div(wf_cast(v, WF_F64), 7) : v, wf_array_dtype(h[k]));
         if (random_of(&random) % 3 == 0) {
             wf_accumulate_if_n(g, wf_gt(wf_mod(wf_in(g, at), 7), 2), join[k], WF_MODE_AUTO, h[k], v, all);
         } else if (random_of(&random) % 3 == 0) {
@@ -374,10 +425,15 @@ static void random_launches(distributed_world *w)
         random_launch(w, seed);
 }
 
-static const distributed_case cases[] = { { "joins", joins },           { "axes", axes },
-                                          { "conditions", conditions }, { "no conflicts", no_conflicts },
-                                          { "small", small },           { "own", own },
-                                          { "functions", functions },   { "random", random_launches } };
+static const distributed_case cases[] = { { "joins", joins },
+                                          { "axes", axes },
+                                          { "conditions", conditions },
+                                          { "no conflicts", no_conflicts },
+                                          { "sums", sums },
+                                          { "small", small },
+                                          { "own", own },
+                                          { "functions", functions },
+                                          { "random", random_launches } };
 enum { CASES = sizeof cases / sizeof *cases };
 
 static void ranks_and_grids(void **state)
@@ -393,11 +449,49 @@ static void compiled_code(void **state)
     distributed_check(cases, CASES, 3, 2, 1, WF_CPU, WF__FENCE_BEHIND);
 }
 
+/* On one process the order is that of a loop over the points in C, for any number of threads. */
+static void order_of_points(void **state)
+{
+    enum { ROWS = 300, COLUMNS = 70, FEW = 11 };
+    static float want[LARGE], got[LARGE];
+    static int32_t at[ROWS * COLUMNS];
+    (void)state;
+    memset(want, 0, sizeof want);
+    for (int part = 0; part < 2; ++part)
+        for (int i = 0; i < ROWS * COLUMNS; ++i) {
+            at[i] = i * 7919 % LARGE;
+            const float v = (float)(i % 1000) * 0.37f;
+            if (part == 0)
+                want[at[i] % FEW] += v;
+            else if (i % 3)
+                want[at[i] % (LARGE / 2) * 2] += v * v;
+        }
+    for (int run = 0; run < 6; ++run) {
+        wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config),
+                                                       .threads = 1 + run / 2,
+                                                       .device = run % 2 ? WF_INTERP : WF_CPU,
+                                                       .flags_on = WF_FLAG_ORDER_BY_SHAPE });
+        wf_array *h = wf_full(ctx, WF_F32, WF_SHAPE(LARGE), 0), *index = wf_empty(ctx, WF_I32, WF_SHAPE(ROWS, COLUMNS));
+        assert_int_equal(wf_upload(index, at, sizeof at), WF_OK);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(ROWS, COLUMNS));
+        wf_val i = wf_in(g, index), p = wf_add(wf_mul(wf_index(g, 0), COLUMNS), wf_index(g, 1));
+        wf_val v = wf_mul(wf_cast(wf_mod(p, 1000), WF_F32), 0.37f);
+        wf_accumulate(g, WF_JOIN_ADD, h, v, wf_mod(i, FEW));
+        wf_accumulate_if(g, wf_ne(wf_mod(p, 3), 0), WF_JOIN_ADD, h, wf_mul(v, v), wf_mul(wf_mod(i, LARGE / 2), 2));
+        assert_int_equal(wf_run(g), WF_OK);
+        assert_int_equal(wf_download(h, got, sizeof got), WF_OK);
+        assert_memory_equal(got, want, sizeof got);
+        wf_release(h);
+        wf_release(index);
+        wf_context_free(ctx);
+    }
+}
+
 /* ---- what is refused ---- */
-enum { ATOMIC, TOO_LARGE, LOOP, MODE, LATER, WITH_SUMS, TWICE, REDUCES, REFUSED };
+enum { ATOMIC, LOOP_OF_SUMS, LOOP, MODE, LATER, WITH_SUMS, TWICE, REDUCES, REFUSED };
 static const char *const refused[REFUSED] = {
     "f32 of shape (300000)) is updated by atomic operations in a stage of distributed arrays",
-    "f32 of shape (300000)) is accumulated into by ranks, and is too large for the copies",
+    "f32 of shape (300000)) is accumulated into in a loop, and is too large for the copies",
     "i32 of shape (300000)) is accumulated into in a loop, at indices that ranks do not know",
     "f32 of shape (24, 20)) is accumulated into by ranks, and sums and products of floats need WF_MODE_AUTO",
     "i32 of shape (300000)) is accumulated into, and later operations of the launch read elements that other ranks have",
@@ -419,8 +513,11 @@ static wf_graph *record_refused(wf_context *ctx, int k, wf_array *const *a)
     case ATOMIC:
         wf_atomic(g, WF_JOIN_MAX, a[SUMS], v, wf_in(g, a[AT]));
         break;
-    case TOO_LARGE:
-        wf_accumulate(g, WF_JOIN_ADD, a[SUMS], v, wf_in(g, a[AT]));
+    case LOOP_OF_SUMS:
+        WF_FOR (g, i, 0, 3, 1) {
+            wf_accumulate(g, WF_JOIN_ADD, a[SUMS], v, wf_add(wf_in(g, a[AT]), i));
+        }
+        WF_END(g);
         break;
     case LOOP:
         WF_FOR (g, i, 0, 3, 1) {
@@ -494,6 +591,6 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(ranks_and_grids), cmocka_unit_test(compiled_code),
-                                        cmocka_unit_test(refusals) };
+                                        cmocka_unit_test(order_of_points), cmocka_unit_test(refusals) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

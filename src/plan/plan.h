@@ -157,6 +157,7 @@ typedef struct wf__gathered {
     uint32_t to;    /* object that gets the elements, 0 where there are none; or that has the values */
     bool joins;     /* elements are joined with values */
     uint8_t join;   /* how */
+    bool in_order;  /* in the order of the points: the bits depend on it */
     wf_shape shape; /* of `from` */
     int64_t stride[WF_MAX_RANK]; /* of `from`, once layouts are known */
     int64_t *begin[WF_MAX_RANK]; /* [places + 1] first index of each block along an axis; NULL = the axis is whole */

@@ -150,7 +150,9 @@ static void print_gather(const printer *p, const wf__stage *stage)
     const wf__gathered *gather = stage->gather;
     if (!gather)
         return;
-    wf__str_add(p->out, gather->joins ? "scatter to ranks of " : "gather from ranks of ");
+    wf__str_add(p->out, !gather->joins     ? "gather from ranks of "
+                        : gather->in_order ? "scatter, in the order of points, to ranks of "
+                                           : "scatter to ranks of ");
     add_object(p, gather->from);
     wf__str_add(p->out, " at ");
     add_object(p, gather->at);

@@ -336,6 +336,18 @@ static uint32_t scatters_from(const wf__plan *plan, uint32_t s)
     return n;
 }
 
+/* Sets the step of stage s, which gathers or scatters, and where the array lies in memory, as layouts are known. */
+static void exchange_from(const wf__planning *p, uint32_t s, wf__plan_step *step)
+{
+    wf__gathered *gather = p->plan->stage[s].gather;
+    step->kind = gather->joins ? WF__STEP_SCATTER : WF__STEP_GATHER;
+    step->count = gather->joins ? scatters_from(p->plan, s) : gathers_from(p->plan, s);
+    for (uint32_t k = 0; k < step->count; ++k) {
+        gather = p->plan->stage[s + k].gather;
+        memcpy(gather->stride, p->all[gather->from].stride, sizeof gather->stride);
+    }
+}
+
 /* Returns the step that begins with stage s. */
 static wf__plan_step step_from(wf__planning *p, uint32_t s)
 {
@@ -343,15 +355,13 @@ static wf__plan_step step_from(wf__planning *p, uint32_t s)
     const wf__per_block *per_block = &plan->per_block;
     const wf__stage *stage = &plan->stage[s];
     wf__plan_step step = { WF__STEP_MAP, .first = s, .main = s, .producer = WF__NO_STAGE, .consumer = WF__NO_STAGE };
+    if (stage->gather) {
+        exchange_from(p, s, &step);
+        return step;
+    }
     if (wf__has_ranks(p)) { /* each stage has points of its own on a rank */
-        step.kind = stage->lowered.red_n   ? WF__STEP_REDUCE
-                    : stage->scan.on       ? WF__STEP_SCAN
-                    : !stage->gather       ? WF__STEP_MAP
-                    : stage->gather->joins ? WF__STEP_SCATTER
-                                           : WF__STEP_GATHER;
-        step.count = step.kind == WF__STEP_GATHER    ? gathers_from(plan, s)
-                     : step.kind == WF__STEP_SCATTER ? scatters_from(plan, s)
-                                                     : 1;
+        step.kind = stage->lowered.red_n ? WF__STEP_REDUCE : stage->scan.on ? WF__STEP_SCAN : WF__STEP_MAP;
+        step.count = 1;
         return step;
     }
     if (per_block->count && s == per_block->first) {

@@ -13,12 +13,17 @@
  * Where a stage accumulates into arrays that each rank has, WHOLE or ordinary ones, and also does other things, these become
  * a stage of their own, as each rank runs its share of the points for the former and what elements need for the latter.
  *
- * WHOLE has the bits of one process for sums and products of floats, too. SENT joins in any order: so it is for joins that give
- * the same bits then, and where the program promises that no points meet. OWN is for these, and for points that each have an
- * element of their own. The choice depends on the recording, shapes and distributions alone, so all ranks decide alike.
+ * WHOLE has the bits of one process for sums and products of floats, too. With SENT, each element is joined with the values of
+ * one such accumulation in the order of the points, then with those of the next one. OWN is for joins that give the same bits in
+ * any order, and for points that each have an element of their own. The choice depends on the recording, shapes and
+ * distributions alone, so all ranks decide alike.
+ *
+ * On one process, where the shape is to decide the order of sums (wf__orders_by_shape), those that ranks would send become SENT
+ * as well: that is the order for any number of threads.
  */
 #include "ir/cost.h"
 #include "ir/pass/pass.h"
+#include "plan/dependence.h"
 #include "plan/distribute/distribute.h"
 
 typedef enum way { NONE, OWN, WHOLE, SENT } way;
@@ -28,7 +33,7 @@ typedef struct accumulations {
     uint32_t s;
     wf__stage *stage;
     uint8_t *way;     /* [nodes] */
-    uint8_t *divided; /* [nodes] accumulations into arrays that ranks divide */
+    uint8_t *divided; /* [nodes] accumulations into arrays that ranks divide; on one process, those that are SENT */
     wf_axes others;   /* axes along which other accesses divide the points */
     uint32_t *at,
         *value;     /* [nodes] WHOLE: the temporary array, and its slot in the new body; SENT: positions and values */
@@ -42,12 +47,15 @@ static bool divides(const wf__planning *p, uint32_t object, uint8_t cut[WF_MAX_R
     return wf__object_cut(p, object, cut, &grid);
 }
 
+/* True if there are ranks that may have parts of arrays. A single rank is as one process. */
+static bool has_others(const wf__planning *p) { return wf__has_ranks(p) && p->rec->group->ranks > 1; }
+
 /* True for an accumulation into an array of which ranks have parts. One with a single index along the axes that the grid divides
  * is part of the first rank's block, and empty on others. */
 static bool is_divided(const wf__planning *p, const wf__ir *ir, wf__ref r)
 {
     const wf__node *n = &ir->node[r];
-    return n->op == WF__ACCUM && wf__is_distributed(p, ir->slot[n->a].object) && p->rec->group->ranks > 1;
+    return n->op == WF__ACCUM && wf__is_distributed(p, ir->slot[n->a].object);
 }
 
 /* True if nothing else in the stage changes memory of the array of node n. */
@@ -154,28 +162,43 @@ static way choose(const accumulations *a, wf__ref r, const char **why)
 {
     const wf__ir *ir = &a->stage->recorded;
     const wf__node *n = &ir->node[r];
-    const bool any_order = has_any_order(a->p, a->stage, n), exact = any_order || is_apart(a->p, a->stage, n);
-    const bool turns = wf__turns_end(ir, r) != 0;
+    const bool any_order = has_any_order(a->p, a->stage, n), turns = wf__turns_end(ir, r) != 0;
     if (wf__joins_own(a->p, a->stage, n) && (turns || !divides_otherwise(a, n)))
         return OWN;
     if (bytes_of(a->p, a->stage, n) <= WF__REPRODUCED_BYTES || (any_order && is_smaller(a, r)))
         return WHOLE;
     *why =
-        exact
+        any_order
             ? "is accumulated into in a loop, at indices that ranks do not know before they run, and is too large for a "
               "copy that each of them has: it may have 1 MiB, and more where there are many values for each element"
-            : "is accumulated into by ranks, and is too large for the copies that give sums and products of floats an "
-              "order that all ranks share: it may have 1 MiB, unless no two points meet (WF_MODE_NO_CONFLICT)";
-    return exact && !turns ? SENT : NONE;
+            : "is accumulated into in a loop, and is too large for the copies that give sums and products of floats "
+              "an order that all ranks share: it may have 1 MiB";
+    return turns ? NONE : SENT;
 }
 
-/* True for sums and products of floats where points meet: their order follows from all arrays of the stage that have private
- * copies. */
+/* True for sums and products of floats where points meet, in an order that depends on more than each element's values. */
+static bool may_meet(const wf__planning *p, const wf__stage *stage, const wf__node *n)
+{
+    return !has_any_order(p, stage, n) && !is_apart(p, stage, n);
+}
+
+/* True for sums on one process that are joined in the order of points. */
+static bool is_sorted(const wf__planning *p, const wf__stage *stage, wf__ref r)
+{
+    const wf__ir *ir = &stage->recorded;
+    const wf__node *n = &ir->node[r];
+    return n->op == WF__ACCUM && wf__node_mode(n) != WF__MODE_DIRECT && wf__node_mode(n) != WF__MODE_LOCAL &&
+           !wf__turns_end(ir, r) && may_meet(p, stage, n) && bytes_of(p, stage, n) > WF__REPRODUCED_BYTES &&
+           !wf__bind_repeats(&p->all[ir->slot[n->a].object]);
+}
+
+/* True for sums and products of floats where points meet and arrays have private copies: their order follows from all arrays of
+ * the stage that have such copies. */
 static bool is_ordered(const accumulations *a, wf__ref r)
 {
     const wf__node *n = &a->stage->recorded.node[r];
-    return (a->divided[r] || wf__is_tally(a->p, &a->stage->recorded, n)) && !has_any_order(a->p, a->stage, n) &&
-           !is_apart(a->p, a->stage, n);
+    return ((a->divided[r] && a->way[r] != SENT) || wf__is_tally(a->p, &a->stage->recorded, n)) &&
+           may_meet(a->p, a->stage, n);
 }
 
 /* Where there are such sums, all arrays that have copies on one process become WHOLE, so that the order is that of one process. */
@@ -192,6 +215,8 @@ static bool keep_order(accumulations *a)
     }
     for (wf__ref r = 1; r < ir->n && ordered; ++r) {
         const wf__node *n = &ir->node[r];
+        if (a->way[r] == SENT && may_meet(a->p, a->stage, n))
+            continue; /* it has no copies on one process either */
         if ((a->way[r] == OWN || a->way[r] == SENT) && !is_apart(a->p, a->stage, n))
             a->way[r] = bytes_of(a->p, a->stage, n) <= WF__REPRODUCED_BYTES ? WHOLE : NONE;
         if (a->divided[r] && !a->way[r])
@@ -399,6 +424,7 @@ static uint32_t put_after(accumulations *a, const wf__ir *in, wf__ref r, uint32_
         gather->to = a->value[r];
         gather->joins = true;
         gather->join = (uint8_t)wf__node_join(&in->node[r]);
+        gather->in_order = !wf__any_order(a->p->all[object].dtype, gather->join);
         record_sent(a, in, r, &body);
     } else
         record_whole(a, in, r, &body);
@@ -434,15 +460,15 @@ static bool divide(accumulations *a)
                 first = a->way[q] != WHOLE || !share_array(&old, q, r);
             if (!first)
                 continue;
-            if (now == SENT)
+            if (now == SENT && has_others(a->p))
                 ok = divide_points(a, old.slot[old.node[r].a].object);
             ok = ok && (last = put_after(a, &old, r, last)) != 0;
         }
     wf__ir_free(&old);
     if (ok)
-        wf__plan_because(plan, "accumulations",
-                         "the %u stages after stage %u join what it accumulates with elements that ranks divide",
-                         (unsigned)(last - a->s), (unsigned)a->s);
+        wf__plan_because(
+            plan, "accumulations", "the %u stages after stage %u join what it accumulates with elements %s",
+            (unsigned)(last - a->s), (unsigned)a->s, has_others(a->p) ? "that ranks divide" : "in the order of points");
     return ok;
 }
 
@@ -466,11 +492,11 @@ static bool choose_all(accumulations *a, bool *any)
         const char *why = NULL;
         if (!a->divided[r])
             continue;
-        a->way[r] = (uint8_t)choose(a, r, &why);
+        a->way[r] = (uint8_t)(has_others(a->p) ? choose(a, r, &why) : SENT);
         if (a->way[r] == NONE)
             return wf__fail_store(a->p, a->stage, r, why);
     }
-    if (!keep_order(a))
+    if (has_others(a->p) && !keep_order(a))
         return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         *any = *any || a->way[r] > OWN;
@@ -483,13 +509,25 @@ static bool choose_all(accumulations *a, bool *any)
     return true;
 }
 
+/* True for what the pass replaces, or leaves to the rank that has the element. */
+static bool counts(const wf__planning *p, const wf__stage *stage, wf__ref r)
+{
+    return has_others(p) ? is_divided(p, &stage->recorded, r) : is_sorted(p, stage, r);
+}
+
 bool wf__pass_accumulations(wf__planning *p, uint32_t s)
 {
     wf__stage *stage = &p->plan->stage[s];
     const size_t n = stage->recorded.n;
     bool any = false;
-    for (wf__ref r = 1; r < n && !stage->scan.on && !stage->gather && !p->rec->block.rank; ++r)
-        any = any || is_divided(p, &stage->recorded, r);
+    if (stage->scan.on || stage->gather || p->rec->block.rank)
+        return true;
+    if (!has_others(p) &&
+        ((!wf__has_ranks(p) && !wf__orders_by_shape(&stage->recorded)) || /* cuts.c sets the flag later */
+         stage->recorded.flags & WF_FLAG_DEBUG))
+        return true;
+    for (wf__ref r = 1; r < n; ++r)
+        any = any || counts(p, stage, r);
     if (!any)
         return true;
     accumulations a = { .p = p, .s = s, .stage = stage };
@@ -501,8 +539,9 @@ bool wf__pass_accumulations(wf__planning *p, uint32_t s)
         a.value = a.at + n;
         a.block = a.value + n;
         for (wf__ref r = 1; r < n; ++r)
-            a.divided[r] = is_divided(p, &stage->recorded, r);
-        ok = find_others(&a) && choose_all(&a, &any) && (!any || divide(&a)) && wf__part_tallies(p, s);
+            a.divided[r] = counts(p, stage, r);
+        ok = find_others(&a) && choose_all(&a, &any) && (!any || divide(&a));
+        ok = ok && (!has_others(p) || wf__part_tallies(p, s));
     }
     wf__free(a.way);
     wf__free(a.at);

@@ -389,8 +389,7 @@ wf__gathered *wf__gathered_new(const wf__planning *p, uint32_t from)
     const wf__bind *b = &p->all[from];
     uint8_t cut[WF_MAX_RANK];
     uint32_t grid;
-    wf__object_cut(p, from, cut, &grid);
-    const wf_dist *dist = p->bind[grid].dist;
+    const wf_dist *dist = wf__object_cut(p, from, cut, &grid) ? p->bind[grid].dist : NULL;
     size_t n = 0;
     for (int d = 0; d < b->rank; ++d)
         n += cut[d] ? (size_t)dist->grid[cut[d] - 1] + 1 : 0;

@@ -296,6 +296,8 @@ static bool check_joined(walk *w, const wf__stage *stage)
     const uint32_t to = stage->gather->from;
     const int rank = stage->gather->shape.rank;
     wf__box own = { { 0 }, { 0 } };
+    if (!wf__is_distributed(w->p, to))
+        return true; /* of a single rank */
     wf_dist_range(w->p->bind[to].dist, w->rank, own.lo, own.hi);
     const wf__box need = wf__boxes_hull(&w->need[to], rank);
     wf__ref r = 1;
@@ -535,11 +537,8 @@ bool wf__pass_regions(wf__planning *p)
         find_apart(&w);
     ok = ok && find_shares(&w) && place_temps(&w);
     for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
-        wf__gathered *gather = plan->stage[s].gather;
-        if (!gather)
-            continue;
-        memcpy(gather->stride, p->all[gather->from].stride, sizeof gather->stride);
-        if (!gather->joins)
+        const wf__gathered *gather = plan->stage[s].gather;
+        if (gather && !gather->joins)
             wf__gather_in_place(plan, s);
     }
     wf__free(w.need);

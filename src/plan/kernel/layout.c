@@ -166,7 +166,7 @@ static bool collect(layout *l)
 static bool as_recorded(const layout *l)
 {
     return l->stage->thread_block.threads || l->stage->partition.one_box_per_block ||
-           l->stage->recorded.flags & WF_FLAG_DEBUG;
+           l->stage->recorded.flags & WF_FLAG_DEBUG || (l->stage->gather && l->stage->gather->in_order);
 }
 
 /* True if memory must not decide on the order of points. */
@@ -635,9 +635,10 @@ static void explain_order(const layout *l)
         other = other || l->order[k] != k;
     }
     if (as_recorded(l))
-        wf__plan_explain(l->plan, "layout",
-                         "loops of stage %u stay as recorded, because blocks or debug mode depend on their order",
-                         number);
+        wf__plan_explain(
+            l->plan, "layout",
+            "loops of stage %u stay as recorded, because blocks, sums of floats or debug mode depend on their order",
+            number);
     else if (l->by_shape)
         wf__plan_explain(
             l->plan, "layout",

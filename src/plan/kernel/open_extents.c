@@ -81,7 +81,8 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
         wf__plan_because(plan, "open extents",
                          "stage %u keeps its extents as constants, because it is fused and has no free slot",
                          (unsigned)s);
-    if (wf__has_ranks(p) || stage->scan.on || full || !ir->slot_n || ir->loops || ir->flags & WF_FLAG_DEBUG)
+    if (wf__has_ranks(p) || stage->scan.on || stage->gather || full || !ir->slot_n || ir->loops ||
+        ir->flags & WF_FLAG_DEBUG)
         return true;
     uint8_t *known = wf__alloc0(ir->n);
     wf__ref number[WF_MAX_RANK];

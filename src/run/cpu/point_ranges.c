@@ -42,6 +42,18 @@ static char *address(const wf__point_array *a, const int64_t *index, int rank)
     return (char *)((uintptr_t)a->base + (uintptr_t)offset * a->size);
 }
 
+uint64_t wf__point_number(const wf__points *p, int64_t i)
+{
+    uint64_t number = 0, points = 1;
+    for (int d = p->stage->lowered.rank - 1; d >= 0; --d) {
+        const int64_t n = p->hi[d] - p->lo[d];
+        number += (uint64_t)(p->lo[d] + i % n) * points;
+        points *= (uint64_t)p->stage->extent[d];
+        i /= n;
+    }
+    return number;
+}
+
 void wf__points_walk(const wf__points *p, int64_t range, wf__walk_row *row, void *user)
 {
     const int rank = p->stage->lowered.rank, lane = rank - 1;

@@ -31,6 +31,9 @@ typedef void wf__walk_row(void *user, int64_t first, int64_t n, const char *at, 
 /* Walks the points of a range in C order of the loops. */
 void wf__points_walk(const wf__points *p, int64_t range, wf__walk_row *row, void *user);
 
+/* Returns the number of point i of this rank among those of all ranks, in C order of the loops. */
+uint64_t wf__point_number(const wf__points *p, int64_t i);
+
 /* Bytes from point to point of a row. */
 static inline int64_t wf__point_step(const wf__points *p, const wf__point_array *a)
 {

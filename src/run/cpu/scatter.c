@@ -1,6 +1,11 @@
 /* scatter.c - see scatter.h. Each rank has positions of elements, and values, for its points. It writes a record for each of them
  * into memory that is sorted by the rank that has the element: the number of the element, and the value. Ranks tell each other
- * how many records they have, then exchange them, and each joins those of its block, in the order of ranks and of points.
+ * how many records they have, then exchange them, and each joins those of its block.
+ *
+ * Where the bits depend on the order, each element is joined with the values of one stage in the order of points, which is C
+ * order of the whole space, then with those of the next stage. Records of a rank are in this order. They are so from rank to
+ * rank, too, where ranks divide the points along the first axis alone. Else a record also has the number of its point, and
+ * the records of all ranks are merged. On one process the stages are for this order.
  *
  * Blocks are cut into slices of consecutive elements, and records are sorted by slices, too. So threads join the records of
  * different slices at once, and the elements of a slice stay in the cache meanwhile. A record has the number of its element in
@@ -31,6 +36,7 @@ typedef struct load { /* of a stage */
     int shift;      /* a slice has 2^shift elements */
     int64_t slices; /* of each block */
     int64_t bucket; /* number of its first slice, among the slices of all loads for one rank */
+    size_t key; /* bytes of the number of a point in a record; 0 = ranks have consecutive points, or any order does */
 } load;
 
 typedef struct records {    /* of this rank for all ranks, or of all ranks for this one */
@@ -39,6 +45,11 @@ typedef struct records {    /* of this rank for all ranks, or of all ranks for t
     size_t *bytes, *offset; /* [ranks] */
     size_t all;
 } records;
+
+typedef struct stream { /* records of a rank that are not joined yet */
+    const char *at;
+    int64_t n;
+} stream;
 
 typedef struct scatter {
     const wf__run *run;
@@ -53,10 +64,11 @@ typedef struct scatter {
     int64_t cursors;
     int64_t slices; /* most slices of a load */
     records mine, theirs;
+    stream *stream; /* [threads][ranks]; NULL = no load has keys */
     size_t *memory; /* of bytes and offset */
 } scatter;
 
-static size_t record_size(const load *l) { return NUMBER + l->points.value.size; }
+static size_t record_size(const load *l) { return NUMBER + l->key + l->points.value.size; }
 
 /* ---- walks over the points of a range ---- */
 typedef struct row { /* n points of a load */
@@ -64,11 +76,12 @@ typedef struct row { /* n points of a load */
     const load *l;
     const char *at, *value;
     int64_t n, at_step, value_step; /* bytes from point to point */
+    uint64_t number;                /* of the first point among those of all ranks, where records have it */
     int64_t *cursor;                /* [ranks][slices] of the range */
 } row;
 
 /* Counts the records of a row, or writes them. */
-static inline void walk_row(const row *r, bool writes, size_t at_size, size_t size)
+static inline void walk_row(const row *r, bool writes, size_t at_size, size_t key, size_t size)
 {
     const load *l = r->l;
     const wf__asked_array *a = &l->array;
@@ -97,35 +110,38 @@ static inline void walk_row(const row *r, bool writes, size_t at_size, size_t si
         }
         const uint32_t in_slice = (uint32_t)(number & ((INT64_C(1) << l->shift) - 1));
         char *to = out + *cursor;
-        *cursor += (int64_t)(NUMBER + size);
+        const uint64_t point = r->number + (uint64_t)i;
+        *cursor += (int64_t)(NUMBER + key + size);
         memcpy(to, &in_slice, NUMBER);
-        wf__asked_move(to + NUMBER, r->value + i * r->value_step, size);
+        memcpy(to + NUMBER, &point, key); /* little-endian */
+        wf__asked_move(to + NUMBER + key, r->value + i * r->value_step, size);
     }
 }
 
 /* The most frequent sizes of positions and values have code of their own. */
 static void walk_row_of_size(const row *r, bool writes)
 {
-    const size_t at = r->l->points.at.size, size = r->l->points.value.size;
+    const size_t at = r->l->points.at.size, key = r->l->key, size = r->l->points.value.size;
     if (!writes)
-        walk_row(r, false, at, size);
-    else if (at == 4 && size == 4)
-        walk_row(r, true, 4, 4);
-    else if (at == 4 && size == 8)
-        walk_row(r, true, 4, 8);
+        walk_row(r, false, at, key, size);
+    else if (at == 4 && size == 4 && !key)
+        walk_row(r, true, 4, 0, 4);
+    else if (at == 4 && size == 8 && !key)
+        walk_row(r, true, 4, 0, 8);
     else
-        walk_row(r, true, at, size);
+        walk_row(r, true, at, key, size);
 }
 
 typedef struct walk {
     row row;
     bool writes;
+    int64_t begin; /* of the range, among the points of this rank */
 } walk;
 
 static void walk_points(void *user, int64_t first, int64_t n, const char *at, char *value)
 {
     walk *w = user;
-    WF__UNUSED(first);
+    w->row.number = w->row.l->key ? wf__point_number(&w->row.l->points, w->begin + first) : 0;
     w->row.n = n;
     w->row.at = at;
     w->row.value = value;
@@ -150,7 +166,8 @@ static void walk_range(void *user, int64_t range, int worker)
                         .value_step = wf__point_step(&l->points, &l->points.value),
                         .cursor = t->s->cursor + t->s->cursors_of[l - t->s->load] +
                                   (range - l->points.first) * t->s->ranks * l->slices },
-               .writes = t->writes };
+               .writes = t->writes,
+               .begin = (range - l->points.first) * l->points.range };
     wf__points_walk(&l->points, range, walk_points, &w);
 }
 
@@ -201,42 +218,139 @@ static inline char *element_of(const load *l, wf__asked_row *row_of, int64_t num
     return (char *)(uintptr_t)wf__asked_of_row(&l->array, row_of, number);
 }
 
-/* Adds n records to integers of a size, which is a constant where this is inlined. */
-static inline void add_records(const load *l, const char *at, int64_t n, int64_t first, size_t size)
+/* Adds a value of a dtype, which is a constant where this is inlined. Integers and bits of a size are alike. */
+static inline void add_value(unsigned dtype, char *element, const char *value)
 {
+    union {
+        uint32_t u32;
+        uint64_t u64;
+        float f32[2];
+        double f64[2];
+    } a, b;
+    const size_t size = dtype == WF_U32 || dtype == WF_F32 ? 4 : dtype == WF_C128 ? 16 : 8;
+    memcpy(&a, element, size);
+    memcpy(&b, value, size);
+    switch (dtype) {
+    case WF_U32:
+        a.u32 += b.u32;
+        break;
+    case WF_U64:
+        a.u64 += b.u64;
+        break;
+    case WF_C64:
+        a.f32[1] += b.f32[1];
+        a.f32[0] += b.f32[0];
+        break;
+    case WF_F32:
+        a.f32[0] += b.f32[0];
+        break;
+    case WF_C128:
+        a.f64[1] += b.f64[1];
+        a.f64[0] += b.f64[0];
+        break;
+    default:
+        a.f64[0] += b.f64[0];
+    }
+    memcpy(element, &a, size);
+}
+
+static inline void add_records(const load *l, const char *at, int64_t n, int64_t first, unsigned dtype)
+{
+    const size_t size = record_size(l);
     wf__asked_row row_of = { 0 };
-    for (int64_t i = 0; i < n; ++i, at += NUMBER + size) {
+    for (int64_t i = 0; i < n; ++i, at += size) {
         uint32_t number;
-        uint64_t a = 0, b = 0; /* little-endian */
         memcpy(&number, at, NUMBER);
-        memcpy(&b, at + NUMBER, size);
-        char *element = element_of(l, &row_of, first + number);
-        memcpy(&a, element, size);
-        a += b;
-        memcpy(element, &a, size);
+        add_value(dtype, element_of(l, &row_of, first + number), at + NUMBER + l->key);
     }
 }
 
 /* Joins n records of one load and slice with the elements. first: the number of the slice's first element. */
 static void join_records(const load *l, const char *at, int64_t n, int64_t first)
 {
-    const unsigned join = l->points.stage->gather->join;
-    const bool adds = join == WF_JOIN_ADD && wf__is_int(l->dtype);
+    const unsigned join = l->points.stage->gather->join, dtype = l->dtype;
+    const unsigned known = join != WF_JOIN_ADD    ? WF_BOOL
+                           : !wf__is_int(dtype)   ? dtype
+                           : wf__size(dtype) == 4 ? WF_U32
+                           : wf__size(dtype) == 8 ? WF_U64
+                                                  : WF_BOOL;
     wf__asked_row row_of = { 0 };
-    if (adds && l->array.size == 4) {
-        add_records(l, at, n, first, 4);
+    switch (known) {
+    case WF_U32:
+        add_records(l, at, n, first, WF_U32);
         return;
-    }
-    if (adds && l->array.size == 8) {
-        add_records(l, at, n, first, 8);
+    case WF_U64:
+        add_records(l, at, n, first, WF_U64);
         return;
+    case WF_F32:
+        add_records(l, at, n, first, WF_F32);
+        return;
+    case WF_F64:
+        add_records(l, at, n, first, WF_F64);
+        return;
+    case WF_C64:
+        add_records(l, at, n, first, WF_C64);
+        return;
+    case WF_C128:
+        add_records(l, at, n, first, WF_C128);
+        return;
+    default:
+        break;
     }
     for (int64_t i = 0; i < n; ++i, at += record_size(l)) {
         uint32_t number;
         _Alignas(16) char value[16];
         memcpy(&number, at, NUMBER);
-        memcpy(value, at + NUMBER, l->points.value.size);
-        wf__update(join, l->dtype, element_of(l, &row_of, first + number), value);
+        memcpy(value, at + NUMBER + l->key, l->points.value.size);
+        wf__update(join, dtype, element_of(l, &row_of, first + number), value);
+    }
+}
+
+/* The records of load number k that a rank has for slice i of this rank's block. */
+static stream records_of(const scatter *s, int k, int rank, int64_t i)
+{
+    const bool own = rank == s->others->rank;
+    const records *r = own ? &s->mine : &s->theirs;
+    const int64_t *n = &r->n[rank * s->buckets];
+    if (i >= s->load[k].slices || (!own && !s->sends))
+        return (stream){ NULL, 0 };
+    const char *at = r->at + r->offset[rank];
+    for (int before = 0; before <= k; ++before)
+        for (int64_t j = 0; j < (before < k ? s->load[before].slices : i); ++j)
+            at += (size_t)n[s->load[before].bucket + j] * record_size(&s->load[before]);
+    return (stream){ at, n[s->load[k].bucket + i] };
+}
+
+static uint64_t point_of(const load *l, const char *record)
+{
+    uint64_t point = 0;
+    memcpy(&point, record + NUMBER, l->key);
+    return point;
+}
+
+/* Joins the records of several ranks in the order of points: those of one rank up to the next point of another one at a time. */
+static void merge_records(const load *l, stream *of, int ranks, int64_t first)
+{
+    const size_t size = record_size(l);
+    for (;;) {
+        uint64_t least = UINT64_MAX, next = UINT64_MAX;
+        stream *one = NULL;
+        for (int rank = 0; rank < ranks; ++rank) {
+            if (!of[rank].n)
+                continue;
+            const uint64_t point = point_of(l, of[rank].at);
+            next = point < least ? least : point < next ? point : next;
+            one = point < least ? &of[rank] : one;
+            least = point < least ? point : least;
+        }
+        if (!one)
+            return;
+        int64_t n = 1;
+        while (n < one->n && point_of(l, one->at + (size_t)n * size) < next)
+            ++n;
+        join_records(l, one->at, n, first);
+        one->at += (size_t)n * size;
+        one->n -= n;
     }
 }
 
@@ -244,21 +358,18 @@ static void join_records(const load *l, const char *at, int64_t n, int64_t first
 static void join_slice(void *user, int64_t i, int worker)
 {
     const scatter *s = user;
-    WF__UNUSED(worker);
     for (int k = 0; k < s->loads; ++k) {
         const load *l = &s->load[k];
-        for (int rank = 0; rank < s->ranks && i < l->slices; ++rank) {
-            const bool own = rank == s->others->rank;
-            if (!own && !s->sends)
-                continue;
-            const records *r = own ? &s->mine : &s->theirs;
-            const int64_t *n = &r->n[(own ? s->others->rank : rank) * s->buckets];
-            const char *at = r->at + r->offset[rank];
-            for (int before = 0; before <= k; ++before)
-                for (int64_t j = 0; j < (before < k ? s->load[before].slices : i); ++j)
-                    at += (size_t)n[s->load[before].bucket + j] * record_size(&s->load[before]);
-            join_records(l, at, n[l->bucket + i], i << l->shift);
+        stream *of = l->key ? s->stream + (ptrdiff_t)worker * s->ranks : NULL;
+        for (int rank = 0; rank < s->ranks; ++rank) {
+            const stream one = records_of(s, k, rank, i);
+            if (of)
+                of[rank] = one;
+            else
+                join_records(l, one.at, one.n, i << l->shift);
         }
+        if (of)
+            merge_records(l, of, s->ranks, i << l->shift);
     }
 }
 
@@ -283,12 +394,29 @@ static void cut_blocks(const scatter *s, load *l)
     l->slices = ((most - 1) >> l->shift) + 1;
 }
 
+/* Returns the bytes of the number of a point in the records of a stage. */
+static size_t key_of(const wf__stage *stage)
+{
+    const wf__division *division = &stage->division;
+    uint64_t points = 1;
+    bool outer = false, apart = false; /* apart: points of a rank are not consecutive */
+    for (int d = 0; d < stage->space.rank; ++d) {
+        apart = apart || (outer && division->along[d] && stage->space.dim[d] > 1);
+        outer = outer || stage->space.dim[d] > 1;
+        points *= (uint64_t)stage->space.dim[d];
+    }
+    return !apart || !stage->gather->in_order ? 0 : points <= UINT32_MAX ? sizeof(uint32_t) : sizeof(uint64_t);
+}
+
 /* Describes a stage. False = out of memory. */
 static bool add_load(scatter *s, const wf__stage *stage)
 {
     const wf__gathered *how = stage->gather;
     load *l = &s->load[s->loads++];
-    *l = (load){ .points = wf__points_of(s->run, stage), .dtype = dtype_of(stage, how->from), .bucket = s->buckets };
+    *l = (load){ .points = wf__points_of(s->run, stage),
+                 .dtype = dtype_of(stage, how->from),
+                 .bucket = s->buckets,
+                 .key = s->sends ? key_of(stage) : 0 };
     if (!wf__asked_begin(&l->array, how, s->others->rank, s->run->base[how->from], wf__size(l->dtype)))
         return false;
     cut_blocks(s, l);
@@ -321,6 +449,9 @@ static bool begin(scatter *s, const wf__plan_step *step)
     s->mine.n = wf__alloc0(ranks * (size_t)s->buckets * sizeof *s->mine.n);
     s->theirs.n = wf__alloc0(ranks * (size_t)s->buckets * sizeof *s->theirs.n);
     s->cursor = wf__alloc0((size_t)s->cursors * sizeof *s->cursor + 1);
+    for (uint32_t k = 0; ok && k < step->count && !s->stream; ++k)
+        if (s->load[k].key)
+            ok = (s->stream = wf__alloc((size_t)s->threads * ranks * sizeof *s->stream)) != NULL;
     return ok && s->mine.n && s->theirs.n && s->cursor;
 }
 
@@ -335,6 +466,7 @@ static void end(scatter *s)
     wf__free(s->load);
     wf__free(s->cursor);
     wf__free(s->cursors_of);
+    wf__free(s->stream);
     wf__free(s->memory);
 }
 
@@ -392,7 +524,8 @@ static bool run(scatter *s, const wf__plan_step *step, wf__failure *f)
 bool wf__run_scatter(const wf__run *r, const wf__plan_step *step)
 {
     const wf__stage *main = &r->plan->stage[step->main];
-    scatter s = { .run = r, .others = r->others, .sends = main->division.axes != 0 };
+    static const wf__others none = { .ranks = 1 };
+    scatter s = { .run = r, .others = r->others ? r->others : &none, .sends = main->division.axes != 0 };
     wf__note *note = r->notes ? &r->notes[step->first] : NULL;
     const double start = note ? wf__now() : 0;
     if (main->empty)
