@@ -343,6 +343,40 @@ static void functions(distributed_world *w)
     world_result(w, few);
 }
 
+/* A back-projection into a volume of more than 1 MiB, and a splat. */
+static void large_volumes(distributed_world *w)
+{
+    static const wf_interp linear = { .interpolation = WF_INTERPOLATE_LINEAR };
+    const wf_shape of_volume = WF_SHAPE(37, 41, 46), of_images = WF_SHAPE(2, 9, 8); /* C128 */
+    wf_array *rotations = wf_empty(w->ctx, WF_F32, WF_SHAPE(2, 3, 3));
+    wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(2));
+    wf_val i = wf_index(g, 0); /* along axis 1, and across axes 0 and 2 */
+    for (int k = 0; k < 9; ++k)
+        wf_write(g, rotations,
+                 wf_select(wf_eq(i, 0), wf_const(g, WF_F32, k == 1 || k == 3 || k == 8),
+                           wf_const(g, WF_F32,
+                                    k == 4   ? 1
+                                    : k == 2 ? 0.8
+                                    : k == 6 ? -0.8
+                                    : k % 8  ? 0
+                                             : 0.6)),
+                 i, k / 3, k % 3);
+    world_run(w, g);
+    wf_array *volume = numbered(w, WF_C128, of_volume), *splats = numbered(w, WF_C128, of_volume),
+             *images = world_filled(w, WF_F64, of_images, 4), *points = world_filled(w, WF_F64, WF_SHAPE(900), 5);
+    wf_back_project(volume, images, rotations, NULL, &linear);
+    world_failed(w);
+    g = wf_begin(w->ctx, .shape = WF_SHAPE(900));
+    wf_val v = wf_in(g, points), s = wf_abs(v);
+    wf_splat(g, splats, &linear, v, WF_VALS(wf_add(wf_mul(v, 0.3), 2), wf_mul(s, 3), wf_mul(s, 4)));
+    world_run(w, g);
+    wf_release(points);
+    wf_release(images);
+    wf_release(rotations);
+    world_result(w, volume);
+    world_result(w, splats);
+}
+
 /* ---- random recordings ---- */
 /* One of the indices that a point may have along an axis of n elements: its own, shifted, from memory, a constant, or made of its
  * own. */
@@ -434,6 +468,7 @@ static const distributed_case cases[] = { { "joins", joins },
                                           { "own", own },
                                           { "functions", functions },
                                           { "random", random_launches } };
+static const distributed_case volumes[] = { { "large volumes", large_volumes } };
 enum { CASES = sizeof cases / sizeof *cases };
 
 static void ranks_and_grids(void **state)
@@ -447,6 +482,7 @@ static void compiled_code(void **state)
     (void)state;
     distributed_check(cases, CASES, 4, 1, 3, WF_CPU, WF__FENCE_BEHIND);
     distributed_check(cases, CASES, 3, 2, 1, WF_CPU, WF__FENCE_BEHIND);
+    distributed_check(volumes, 1, 4, 1, 3, WF_CPU, WF__FENCE_BEHIND);
 }
 
 /* On one process the order is that of a loop over the points in C, for any number of threads. */

@@ -15,7 +15,19 @@ typedef struct job {
     wf_shape shape; /* of the images: [n, ...] */
     int axes;
     wf_dtype dtype; /* of positions */
+    double reach;   /* of the interpolation's kernel */
+    double far;     /* no point of a ray in the volume has a larger number */
 } job;
+
+static void set_reach(job *j)
+{
+    const wf_shape size = wf_array_shape(j->volume);
+    double far = 4;
+    j->reach = wfl_taps_of(j->how.interpolation) / 2 + 1;
+    for (int d = 0; d < j->axes; ++d)
+        far += (double)size.dim[d] / 2 * ((double)size.dim[d] / 2);
+    j->far = ceil(sqrt(far)) + j->axes * j->reach;
+}
 
 /* Completes the job. False, with an error: something does not fit. */
 static bool complete(job *j, const wf_interp *how)
@@ -37,6 +49,7 @@ static bool complete(job *j, const wf_interp *how)
         j->how = *how;
         j->how.axes = j->axes;
         j->dtype = wfl_positions_dtype(j->rotations);
+        set_reach(j);
         return true;
     }
     return false;
@@ -61,11 +74,7 @@ static ray ray_here(const job *j)
         if (j->shifts)
             at[e] = wf_sub(at[e], wf_cast(wf_read(g, j->shifts, i, wf_const_i64(g, WF_I64, e - 1)), j->dtype));
     }
-    double far = 4, reach = wfl_taps_of(j->how.interpolation) / 2 + 1;
-    for (int d = 0; d < j->axes; ++d)
-        far += (double)size.dim[d] / 2 * ((double)size.dim[d] / 2);
-    far = ceil(sqrt(far)) + j->axes * reach;
-    wf_val first = number(j, -far), last = number(j, far);
+    wf_val first = number(j, -j->far), last = number(j, j->far);
     for (int d = 0; d < j->axes; ++d) {
         wf_val m[WFL_MOST_POSITIONS];
         for (int e = 0; e < j->axes; ++e)
@@ -76,14 +85,14 @@ static ray ray_here(const job *j)
         for (int e = 1; e < j->axes; ++e)
             r.base[d] = wf_add(r.base[d], wf_mul(m[e], at[e]));
         /* where the ray enters and leaves the volume along this axis, if it does */
-        wf_val low = wf_div(wf_sub(number(j, -reach), r.base[d]), m[0]);
-        wf_val high = wf_div(wf_sub(number(j, (double)size.dim[d] - 1 + reach), r.base[d]), m[0]);
+        wf_val low = wf_div(wf_sub(number(j, -j->reach), r.base[d]), m[0]);
+        wf_val high = wf_div(wf_sub(number(j, (double)size.dim[d] - 1 + j->reach), r.base[d]), m[0]);
         wf_val moves = wf_gt(wf_abs(m[0]), 1e-6);
         first = wf_select(moves, wf_max(first, wf_min(low, high)), first);
         last = wf_select(moves, wf_min(last, wf_max(low, high)), last);
     }
-    r.first = wf_cast(wf_ceil(wf_max(first, -far)), WF_I64);
-    r.last = wf_cast(wf_floor(wf_min(last, far)), WF_I64);
+    r.first = wf_cast(wf_ceil(wf_max(first, -j->far)), WF_I64);
+    r.last = wf_cast(wf_floor(wf_min(last, j->far)), WF_I64);
     return r;
 }
 
@@ -146,6 +155,43 @@ wf_array *wf_project(const wf_array *volume, wf_shape shape, const wf_array *rot
     return y;
 }
 
+/* True for volumes whose sums have an order that does not depend on threads and ranks, and which are too large for copies: in a
+ * loop there is no such order, so that a launch adds one point of each ray. */
+static bool adds_step_by_step(const job *j)
+{
+    enum { ORDERED_BYTES = 1 << 20 };
+    const wf_dtype t = wf_array_dtype(j->volume);
+    const int64_t size = t == WF_F16 || t == WF_BF16 ? 4 : (int64_t)wf_dtype_size(t);
+    return (wf_array_dist(j->volume) || wf_get_flags(wf_array_context(j->volume)) & WF_FLAG_ORDER_BY_SHAPE) &&
+           wf_array_count(j->volume) * size > ORDERED_BYTES;
+}
+
+/* Adds the points of all rays that have one number, then those of the next one. The number comes from memory, so that one plan is
+ * for all launches. */
+static wf_status back_project_steps(job *j)
+{
+    wf_context *ctx = wf_array_context(j->volume);
+    wf_array *number = wf_empty(ctx, WF_I64, WF_SHAPE(1));
+    wf_status status = number ? WF_OK : wfl_array_error(ctx);
+    for (double k = -j->far; status == WF_OK && k <= j->far; ++k) {
+        if ((status = wf_array_fill(number, k)) != WF_OK)
+            break;
+        j->g = wfl_begin(ctx, j->function, .shape = j->shape);
+        wf_val position[WFL_MOST_POSITIONS], v = wf_in(j->g, j->images);
+        wf_val t = wf_read(j->g, number, wf_const_i64(j->g, WF_I64, 0));
+        const ray r = ray_here(j);
+        position_at(j, &r, t, position);
+        const wf_vals at = { position, (size_t)j->axes };
+        WF_IF (j->g, wf_and(wf_ge(t, r.first), wf_le(t, r.last))) {
+            wf_splat(j->g, j->volume, &j->how, v, at);
+        }
+        WF_END(j->g);
+        status = wf_run(j->g);
+    }
+    wf_release(number);
+    return status;
+}
+
 wf_status wf_back_project(wf_array *volume, const wf_array *images, const wf_array *rotations, const wf_array *shifts,
                           const wf_interp *how)
 {
@@ -168,6 +214,8 @@ wf_status wf_back_project(wf_array *volume, const wf_array *images, const wf_arr
     if (!wfl_is_float_dtype(t) && !wfl_is_complex_dtype(t))
         return wfl_array_fail(ctx, WF_ERR_DTYPE, "%s: `volume` is %s, which cannot hold weighted values", function,
                               wf_dtype_name(t));
+    if (adds_step_by_step(&j))
+        return back_project_steps(&j);
     j.g = wfl_begin(ctx, function, .shape = j.shape);
     wf_val k, position[WFL_MOST_POSITIONS], v = wf_in(j.g, images);
     ray r = ray_here(&j);

@@ -635,10 +635,8 @@ static void explain_order(const layout *l)
         other = other || l->order[k] != k;
     }
     if (as_recorded(l))
-        wf__plan_explain(
-            l->plan, "layout",
-            "loops of stage %u stay as recorded, because blocks, sums of floats or debug mode depend on their order",
-            number);
+        wf__plan_explain(l->plan, "layout", "loops of stage %u stay as recorded, because %s depend on their order",
+                         number, l->stage->gather ? "sums of floats" : "blocks or debug mode");
     else if (l->by_shape)
         wf__plan_explain(
             l->plan, "layout",

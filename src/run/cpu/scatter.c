@@ -12,7 +12,10 @@
  * the slice, 32 bits.
  *
  * Threads share the points in ranges. They walk them twice: to count the records of each range, so that each knows its place,
- * and to write them. Where ranks do not divide the points, each has all of them, and keeps the records of its own block.
+ * and to write them.
+ *
+ * Where ranks do not divide the points, as on one process, each rank has all of them, and nothing is sent. There are no records
+ * then: each thread walks all points, and joins the values of those whose elements are in its part of the block.
  */
 #include "run/cpu/scatter.h"
 #include "run/cpu/boxes.h"
@@ -21,12 +24,13 @@
 #include "run/cpu/point_ranges.h"
 
 enum {
-    LEAST_RANGE = 1 << 14,    /* points */
-    RANGES_EACH = 4,          /* ranges for each thread, at most */
-    MOST_BUCKETS = 256,       /* slices of all blocks together, unless there are more ranks, or larger blocks */
-    LEAST_SLICE = 1 << 14,    /* elements */
-    MOST_SHIFT = 31,          /* of the number of an element in a slice */
-    NUMBER = sizeof(uint32_t) /* bytes of the number in a record */
+    LEAST_RANGE = 1 << 14,     /* points */
+    RANGES_EACH = 4,           /* ranges for each thread, at most */
+    MOST_BUCKETS = 256,        /* slices of all blocks together, unless there are more ranks, or larger blocks */
+    LEAST_SLICE = 1 << 14,     /* elements */
+    MOST_SHIFT = 31,           /* of the number of an element in a slice */
+    NUMBER = sizeof(uint32_t), /* bytes of the number in a record */
+    AHEAD = 24                 /* points between the prefetch of an element and its use */
 };
 
 typedef struct load { /* of a stage */
@@ -35,8 +39,12 @@ typedef struct load { /* of a stage */
     unsigned dtype; /* of the array */
     int shift;      /* a slice has 2^shift elements */
     int64_t slices; /* of each block */
+    int64_t own;    /* elements of this rank's block */
     int64_t bucket; /* number of its first slice, among the slices of all loads for one rank */
     size_t key; /* bytes of the number of a point in a record; 0 = ranks have consecutive points, or any order does */
+    char *
+        wide; /* sums of f16 and bf16: f32 for each element of this rank's block; NULL = values join elements themselves */
+    size_t wide_bytes;
 } load;
 
 typedef struct records {    /* of this rank for all ranks, or of all ranks for this one */
@@ -55,7 +63,7 @@ typedef struct scatter {
     const wf__run *run;
     const wf__others *others;
     int ranks, threads;
-    bool sends; /* ranks divide the points */
+    bool sends; /* ranks divide the points: there are records */
     load *load; /* [loads] */
     int loads;
     int64_t ranges, buckets;
@@ -86,8 +94,7 @@ static inline void walk_row(const row *r, bool writes, size_t at_size, size_t ke
     const load *l = r->l;
     const wf__asked_array *a = &l->array;
     const uint64_t elements = a->elements;
-    const int own = r->s->others->rank;
-    const bool sends = r->s->sends, one_axis = a->axes == 1 && a->axis->begin;
+    const bool one_axis = a->axes == 1 && a->axis->begin;
     char *out = r->s->mine.at;
     for (int64_t i = 0; i < r->n; ++i) {
         const int64_t at = wf__point_position(r->at + i * r->at_step, at_size);
@@ -101,8 +108,6 @@ static inline void walk_row(const row *r, bool writes, size_t at_size, size_t ke
             number = at - a->axis->begin[place];
         } else
             owner = wf__asked_owner(a, at, &number);
-        if (!sends && owner != own)
-            continue;
         int64_t *cursor = &r->cursor[owner * l->slices + (number >> l->shift)];
         if (!writes) {
             ++*cursor;
@@ -213,97 +218,115 @@ static void place_ranges(const scatter *s)
 }
 
 /* ---- joins ---- */
-static inline char *element_of(const load *l, wf__asked_row *row_of, int64_t number)
+/* Where values join: elements of this rank's block from number `first` on. */
+typedef struct target {
+    const load *l;
+    int64_t first;
+    wf__asked_row row;
+} target;
+
+static inline char *element_of(target *t, int64_t number)
 {
-    return (char *)(uintptr_t)wf__asked_of_row(&l->array, row_of, number);
+    if (t->l->wide)
+        return t->l->wide + (size_t)(t->first + number) * sizeof(float);
+    return (char *)(uintptr_t)wf__asked_of_row(&t->l->array, &t->row, t->first + number);
 }
 
-/* Adds a value of a dtype, which is a constant where this is inlined. Integers and bits of a size are alike. */
-static inline void add_value(unsigned dtype, char *element, const char *value)
+/* How a load joins its values: a dtype that add_value knows, or WF_BOOL for all others. */
+static unsigned kind_of(const load *l)
+{
+    const unsigned dtype = l->wide ? WF_F32 : l->dtype;
+    const bool known = dtype == WF_F32 || dtype == WF_F64 || dtype == WF_C64;
+    if (l->points.stage->gather->join != WF_JOIN_ADD || (!known && !wf__is_int(dtype)))
+        return WF_BOOL;
+    return known ? dtype : wf__size(dtype) == 4 ? WF_U32 : wf__size(dtype) == 8 ? WF_U64 : WF_BOOL;
+}
+
+/* Joins a value with an element. kind: of the load, a constant where this is inlined. */
+static inline void join_value(const load *l, unsigned kind, char *element, const char *value)
 {
     union {
         uint32_t u32;
         uint64_t u64;
         float f32[2];
-        double f64[2];
+        double f64;
+        char bytes[16];
     } a, b;
-    const size_t size = dtype == WF_U32 || dtype == WF_F32 ? 4 : dtype == WF_C128 ? 16 : 8;
-    memcpy(&a, element, size);
+    const size_t size = kind == WF_U32 || kind == WF_F32 ? 4 : kind == WF_BOOL ? l->points.value.size : 8;
     memcpy(&b, value, size);
-    switch (dtype) {
+    if (kind == WF_BOOL) {
+        wf__update(l->points.stage->gather->join, l->wide ? WF_F32 : l->dtype, element, &b);
+        return;
+    }
+    memcpy(&a, element, size);
+    switch (kind) {
     case WF_U32:
         a.u32 += b.u32;
         break;
     case WF_U64:
         a.u64 += b.u64;
         break;
+    case WF_F64:
+        a.f64 += b.f64;
+        break;
     case WF_C64:
         a.f32[1] += b.f32[1];
         a.f32[0] += b.f32[0];
         break;
-    case WF_F32:
-        a.f32[0] += b.f32[0];
-        break;
-    case WF_C128:
-        a.f64[1] += b.f64[1];
-        a.f64[0] += b.f64[0];
-        break;
     default:
-        a.f64[0] += b.f64[0];
+        a.f32[0] += b.f32[0];
     }
     memcpy(element, &a, size);
 }
 
-static inline void add_records(const load *l, const char *at, int64_t n, int64_t first, unsigned dtype)
+static inline void join_as(target *t, unsigned kind, const char *at, int64_t n)
 {
-    const size_t size = record_size(l);
-    wf__asked_row row_of = { 0 };
+    const size_t size = record_size(t->l);
     for (int64_t i = 0; i < n; ++i, at += size) {
         uint32_t number;
         memcpy(&number, at, NUMBER);
-        add_value(dtype, element_of(l, &row_of, first + number), at + NUMBER + l->key);
+        join_value(t->l, kind, element_of(t, number), at + NUMBER + t->l->key);
     }
 }
 
-/* Joins n records of one load and slice with the elements. first: the number of the slice's first element. */
-static void join_records(const load *l, const char *at, int64_t n, int64_t first)
+/* Joins n records of one load and slice with its elements. */
+static void join_records(target *t, const char *at, int64_t n)
 {
-    const unsigned join = l->points.stage->gather->join, dtype = l->dtype;
-    const unsigned known = join != WF_JOIN_ADD    ? WF_BOOL
-                           : !wf__is_int(dtype)   ? dtype
-                           : wf__size(dtype) == 4 ? WF_U32
-                           : wf__size(dtype) == 8 ? WF_U64
-                                                  : WF_BOOL;
-    wf__asked_row row_of = { 0 };
-    switch (known) {
+    switch (kind_of(t->l)) {
     case WF_U32:
-        add_records(l, at, n, first, WF_U32);
-        return;
-    case WF_U64:
-        add_records(l, at, n, first, WF_U64);
-        return;
-    case WF_F32:
-        add_records(l, at, n, first, WF_F32);
-        return;
-    case WF_F64:
-        add_records(l, at, n, first, WF_F64);
-        return;
-    case WF_C64:
-        add_records(l, at, n, first, WF_C64);
-        return;
-    case WF_C128:
-        add_records(l, at, n, first, WF_C128);
-        return;
-    default:
+        join_as(t, WF_U32, at, n);
         break;
+    case WF_U64:
+        join_as(t, WF_U64, at, n);
+        break;
+    case WF_F32:
+        join_as(t, WF_F32, at, n);
+        break;
+    case WF_F64:
+        join_as(t, WF_F64, at, n);
+        break;
+    case WF_C64:
+        join_as(t, WF_C64, at, n);
+        break;
+    default:
+        join_as(t, WF_BOOL, at, n);
     }
-    for (int64_t i = 0; i < n; ++i, at += record_size(l)) {
-        uint32_t number;
-        _Alignas(16) char value[16];
-        memcpy(&number, at, NUMBER);
-        memcpy(value, at + NUMBER + l->key, l->points.value.size);
-        wf__update(join, dtype, element_of(l, &row_of, first + number), value);
-    }
+}
+
+/* Fills the sums of n elements from number `first` on, where these are apart from the elements. */
+static void begin_wide(const load *l, int64_t first, int64_t n)
+{
+    if (l->wide && n > 0)
+        wf__fill_neutral(l->points.stage->gather->join, l->wide + (size_t)first * sizeof(float), WF_F32, (size_t)n);
+}
+
+/* Joins them with the elements, each of which is rounded once. */
+static void end_wide(const load *l, int64_t first, int64_t n)
+{
+    wf__asked_row row_of = { 0 };
+    for (int64_t i = first; l->wide && i < first + n; ++i)
+        wf__update(l->points.stage->gather->join, l->dtype, (char *)(uintptr_t)wf__asked_of_row(&l->array, &row_of, i),
+                   l->wide + (size_t)i * sizeof(float));
 }
 
 /* The records of load number k that a rank has for slice i of this rank's block. */
@@ -312,7 +335,7 @@ static stream records_of(const scatter *s, int k, int rank, int64_t i)
     const bool own = rank == s->others->rank;
     const records *r = own ? &s->mine : &s->theirs;
     const int64_t *n = &r->n[rank * s->buckets];
-    if (i >= s->load[k].slices || (!own && !s->sends))
+    if (i >= s->load[k].slices)
         return (stream){ NULL, 0 };
     const char *at = r->at + r->offset[rank];
     for (int before = 0; before <= k; ++before)
@@ -329,16 +352,16 @@ static uint64_t point_of(const load *l, const char *record)
 }
 
 /* Joins the records of several ranks in the order of points: those of one rank up to the next point of another one at a time. */
-static void merge_records(const load *l, stream *of, int ranks, int64_t first)
+static void merge_records(target *t, stream *of, int ranks)
 {
-    const size_t size = record_size(l);
+    const size_t size = record_size(t->l);
     for (;;) {
         uint64_t least = UINT64_MAX, next = UINT64_MAX;
         stream *one = NULL;
         for (int rank = 0; rank < ranks; ++rank) {
             if (!of[rank].n)
                 continue;
-            const uint64_t point = point_of(l, of[rank].at);
+            const uint64_t point = point_of(t->l, of[rank].at);
             next = point < least ? least : point < next ? point : next;
             one = point < least ? &of[rank] : one;
             least = point < least ? point : least;
@@ -346,9 +369,9 @@ static void merge_records(const load *l, stream *of, int ranks, int64_t first)
         if (!one)
             return;
         int64_t n = 1;
-        while (n < one->n && point_of(l, one->at + (size_t)n * size) < next)
+        while (n < one->n && point_of(t->l, one->at + (size_t)n * size) < next)
             ++n;
-        join_records(l, one->at, n, first);
+        join_records(t, one->at, n);
         one->at += (size_t)n * size;
         one->n -= n;
     }
@@ -361,15 +384,109 @@ static void join_slice(void *user, int64_t i, int worker)
     for (int k = 0; k < s->loads; ++k) {
         const load *l = &s->load[k];
         stream *of = l->key ? s->stream + (ptrdiff_t)worker * s->ranks : NULL;
+        target t = { .l = l, .first = i << l->shift };
+        const int64_t n = wf__least(INT64_C(1) << l->shift, l->own - t.first);
+        begin_wide(l, t.first, n);
         for (int rank = 0; rank < s->ranks; ++rank) {
             const stream one = records_of(s, k, rank, i);
             if (of)
                 of[rank] = one;
             else
-                join_records(l, one.at, one.n, i << l->shift);
+                join_records(&t, one.at, one.n);
         }
         if (of)
-            merge_records(l, of, s->ranks, i << l->shift);
+            merge_records(&t, of, s->ranks);
+        end_wide(l, t.first, n);
+    }
+}
+
+/* ---- without records ---- */
+typedef struct part { /* of the block: a thread's */
+    const scatter *s;
+    target t;
+    int64_t n;
+    char *base; /* where the first element, or what stands for it, lies; NULL = elements do not follow each other so */
+    int64_t step;
+} part;
+
+typedef struct row_of_points {
+    const char *at, *value;
+    int64_t at_step, value_step, n;
+} row_of_points;
+
+/* Joins the values of a row. at_size: bytes of a position, a constant where this is inlined, as the kind is. */
+static inline void join_row_as(part *p, unsigned kind, const row_of_points *r, size_t at_size)
+{
+    const load *l = p->t.l;
+    const int64_t first = p->t.first;
+    const uint64_t n = (uint64_t)p->n;
+    if (p->base) {
+        for (int64_t i = 0; i < r->n; ++i) {
+            const uint64_t later =
+                (uint64_t)(wf__point_position(r->at + wf__least(i + AHEAD, r->n - 1) * r->at_step, at_size) - first);
+            const uint64_t number = (uint64_t)(wf__point_position(r->at + i * r->at_step, at_size) - first);
+            if (later < n)
+                wf__prefetch_write(p->base + (int64_t)later * p->step);
+            if (number < n)
+                join_value(l, kind, p->base + (int64_t)number * p->step, r->value + i * r->value_step);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < r->n; ++i) {
+        int64_t number = wf__point_position(r->at + i * r->at_step, at_size);
+        if ((uint64_t)number >= l->array.elements || wf__asked_owner(&l->array, number, &number) != p->s->others->rank)
+            continue;
+        if ((uint64_t)(number - first) < n)
+            join_value(l, kind, element_of(&p->t, number - first), r->value + i * r->value_step);
+    }
+}
+
+static void join_row(void *user, int64_t first, int64_t n, const char *at, char *value)
+{
+    part *p = user;
+    const wf__points *points = &p->t.l->points;
+    const row_of_points r = { at, value, wf__point_step(points, &points->at), wf__point_step(points, &points->value),
+                              n };
+    const unsigned kind = points->at.size == sizeof(int32_t) ? kind_of(p->t.l) : WF_BOOL;
+    WF__UNUSED(first);
+    switch (kind) {
+    case WF_U32:
+        join_row_as(p, WF_U32, &r, sizeof(int32_t));
+        break;
+    case WF_U64:
+        join_row_as(p, WF_U64, &r, sizeof(int32_t));
+        break;
+    case WF_F32:
+        join_row_as(p, WF_F32, &r, sizeof(int32_t));
+        break;
+    case WF_F64:
+        join_row_as(p, WF_F64, &r, sizeof(int32_t));
+        break;
+    case WF_C64:
+        join_row_as(p, WF_C64, &r, sizeof(int32_t));
+        break;
+    default:
+        join_row_as(p, WF_BOOL, &r, points->at.size);
+    }
+}
+
+/* Joins the values of all points with the elements of part i of the block, one for each thread. */
+static void join_part(void *user, int64_t i, int worker)
+{
+    const scatter *s = user;
+    WF__UNUSED(worker);
+    for (int k = 0; k < s->loads; ++k) {
+        const load *l = &s->load[k];
+        const int64_t each = (l->own + s->threads - 1) / s->threads, first = wf__least(i * each, l->own);
+        part p = { .s = s, .t = { .l = l, .first = first }, .n = wf__least(each, l->own - first) };
+        if (l->own == (int64_t)l->array.elements && (l->wide || l->array.axes == 1)) { /* positions are numbers */
+            p.step = l->wide ? (int64_t)sizeof(float) : l->array.axis->stride * (int64_t)l->array.size;
+            p.base = (char *)((uintptr_t)(l->wide ? l->wide : l->array.base) + (uintptr_t)(first * p.step));
+        }
+        begin_wide(l, first, p.n);
+        for (int64_t range = 0; p.n && range < l->points.ranges; ++range)
+            wf__points_walk(&l->points, l->points.first + range, join_row, &p);
+        end_wide(l, first, p.n);
     }
 }
 
@@ -420,6 +537,13 @@ static bool add_load(scatter *s, const wf__stage *stage)
     if (!wf__asked_begin(&l->array, how, s->others->rank, s->run->base[how->from], wf__size(l->dtype)))
         return false;
     cut_blocks(s, l);
+    l->own = wf__asked_block(&l->array, s->others->rank);
+    if (how->in_order && wf__is_half(l->dtype)) {
+        l->wide_bytes = (size_t)l->own * sizeof(float) + 1;
+        l->wide = wf__mem_alloc(s->run->engine->memory, l->wide_bytes);
+        if (!l->wide)
+            return false;
+    }
     const int64_t most = (int64_t)s->threads * RANGES_EACH;
     s->ranges = wf__points_cut(&l->points, s->ranges, wf__greatest(LEAST_RANGE, (l->points.n + most - 1) / most));
     s->cursors_of[l - s->load] = s->cursors;
@@ -457,8 +581,10 @@ static bool begin(scatter *s, const wf__plan_step *step)
 
 static void end(scatter *s)
 {
-    for (int k = 0; k < s->loads; ++k)
+    for (int k = 0; k < s->loads; ++k) {
         wf__asked_end(&s->load[k].array);
+        wf__mem_free(s->run->engine->memory, s->load[k].wide, s->load[k].wide_bytes);
+    }
     wf__mem_free(s->run->engine->memory, s->mine.at, s->mine.all + 1);
     wf__mem_free(s->run->engine->memory, s->theirs.at, s->theirs.all + 1);
     wf__free(s->mine.n);
@@ -486,7 +612,7 @@ static bool sort(scatter *s, wf__failure *f)
 static bool go_on(const scatter *s, bool ok, wf__failure *f)
 {
     const wf_status failed = f->status == WF_OK ? WF_ERR_BACKEND : f->status;
-    return !s->sends ? ok : wf__ranks_go_on(s->others, ok ? WF_OK : failed, f) && ok;
+    return wf__ranks_go_on(s->others, ok ? WF_OK : failed, f) && ok;
 }
 
 /* The records that ranks send: none from a rank to itself. */
@@ -514,8 +640,13 @@ static bool exchange(scatter *s, wf__failure *f)
 static bool run(scatter *s, const wf__plan_step *step, wf__failure *f)
 {
     bool ok = !wf__is_cancelled(f) && (begin(s, step) || wf__out_of_memory(f, "a join with elements of other ranks"));
+    if (!s->sends) {
+        if (ok)
+            wf__pool_run_on(s->run->engine->pool, s->threads, s->threads, join_part, s);
+        return ok;
+    }
     ok = ok && sort(s, f);
-    if (!go_on(s, ok, f) || (s->sends && !exchange(s, f)))
+    if (!go_on(s, ok, f) || !exchange(s, f))
         return false;
     wf__pool_run_on(s->run->engine->pool, s->threads, s->slices, join_slice, s);
     return true;
