@@ -39,6 +39,23 @@ static wf_array *gaussian_of(const wf_array *x)
     return wf_gaussian_filter(x, &(double){ 1 }, WF_AXES(0), WF_BORDER_MIRROR, 0);
 }
 
+/* Sums in an array of more than 1 MiB, whose values ranks send, with the numbers of their points. */
+static wf_array *sums_of(const wf_array *x)
+{
+    const int64_t after[] = { 714, 392 };
+    wf_array *sums = wf_array_resize(x, NULL, after, WF_BORDER_VALUE, 2);
+    if (!sums)
+        return NULL;
+    wf_graph *g = wf_begin(wf_array_context(x), .shape = WF_SHAPE(8, 6));
+    wf_val i = wf_index(g, 0), k = wf_index(g, 1), at = wf_add(wf_mul(i, 6), k);
+    wf_accumulate(g, WF_JOIN_ADD, sums, wf_read(g, x, k, i), wf_mod(wf_mul(at, 311), 720), wf_mod(at, 3));
+    wf_accumulate(g, WF_JOIN_ADD, sums, 0.1, wf_mul(wf_mod(at, 2), 700), 5);
+    if (wf_run(g) == WF_OK)
+        return sums;
+    wf_release(sums);
+    return NULL;
+}
+
 /* Most of it is computed while elements of other ranks are on their way. */
 static wf_array *step_of(const wf_array *x)
 {
@@ -276,6 +293,7 @@ static void memory_fails(void **state)
                       { "argmax", argmax_of, false, 1, 3 },
                       { "gaussian", gaussian_of, true, 1, 2 },
                       { "step", step_of, false, 9, 2 },
+                      { "sums", sums_of, false, 9, 2 },
                       { "convolve", convolution_of, true, 17, 2 },
                       { "whiten", whitened_of, true, 3, 2 },
                       { "sum", column_sums_of, true, 1, 3 },

@@ -34,6 +34,7 @@ typedef struct accumulations {
     wf__stage *stage;
     uint8_t *way;     /* [nodes] */
     uint8_t *divided; /* [nodes] accumulations into arrays that ranks divide; on one process, those that are SENT */
+    uint8_t *meets;   /* [nodes] their order decides the bits */
     wf_axes others;   /* axes along which other accesses divide the points */
     uint32_t *at,
         *value;     /* [nodes] WHOLE: the temporary array, and its slot in the new body; SENT: positions and values */
@@ -424,7 +425,7 @@ static uint32_t put_after(accumulations *a, const wf__ir *in, wf__ref r, uint32_
         gather->to = a->value[r];
         gather->joins = true;
         gather->join = (uint8_t)wf__node_join(&in->node[r]);
-        gather->in_order = !wf__any_order(a->p->all[object].dtype, gather->join);
+        gather->in_order = a->meets[r];
         record_sent(a, in, r, &body);
     } else
         record_whole(a, in, r, &body);
@@ -531,15 +532,19 @@ bool wf__pass_accumulations(wf__planning *p, uint32_t s)
     if (!any)
         return true;
     accumulations a = { .p = p, .s = s, .stage = stage };
-    a.way = wf__alloc0(2 * n);
+    a.way = wf__alloc0(3 * n);
     a.at = wf__alloc0(3 * n * sizeof *a.at);
     bool ok = (a.way && a.at) || wf__plan_no_memory(p->plan);
     if (ok) {
         a.divided = a.way + n;
+        a.meets = a.divided + n;
         a.value = a.at + n;
         a.block = a.value + n;
         for (wf__ref r = 1; r < n; ++r)
-            a.divided[r] = counts(p, stage, r);
+            if (counts(p, stage, r)) {
+                a.divided[r] = true;
+                a.meets[r] = may_meet(p, stage, &stage->recorded.node[r]);
+            }
         ok = find_others(&a) && choose_all(&a, &any) && (!any || divide(&a));
         ok = ok && (!has_others(p) || wf__part_tallies(p, s));
     }
