@@ -518,6 +518,31 @@ static void order_of_points(void **state)
         assert_int_equal(wf_run(g), WF_OK);
         assert_int_equal(wf_download(h, got, sizeof got), WF_OK);
         assert_memory_equal(got, want, sizeof got);
+        /* in an array graph, the sum of each element's values, and sums into a view with gaps */
+        wf_array *wide = wf_full(ctx, WF_F32, WF_SHAPE(LARGE / 10, 15), 3), *part = wf_view_slice(wide, 1, 2, 12, 1);
+        g = wf_begin(ctx);
+        i = wf_in(g, index);
+        v = wf_add(wf_mul(wf_cast(wf_mod(i, 1000), WF_F32), 0.21f), 0.3f);
+        wf_array *sums = wf_keep(wf_scatter(v, WF_SHAPE(LARGE), wf_mod(i, FEW)));
+        wf_accumulate(g, WF_JOIN_ADD, part, v, wf_mod(i, FEW), wf_mod(i, 10));
+        assert_int_equal(wf_run(g), WF_OK);
+        static float some[LARGE], wanted[LARGE];
+        for (int64_t e = 0; e < LARGE; ++e) {
+            some[e] = 0;
+            wanted[e] = 3;
+        }
+        for (int k = 0; k < ROWS * COLUMNS; ++k) {
+            const float x = (float)(at[k] % 1000) * 0.21f + 0.3f;
+            some[at[k] % FEW] += x;
+            wanted[at[k] % FEW * 10 + at[k] % 10] += x;
+        }
+        assert_int_equal(wf_download(sums, got, sizeof got), WF_OK);
+        assert_memory_equal(got, some, sizeof got);
+        assert_int_equal(wf_download(part, got, sizeof got), WF_OK);
+        assert_memory_equal(got, wanted, sizeof got);
+        wf_release(sums);
+        wf_release(part);
+        wf_release(wide);
         wf_release(h);
         wf_release(index);
         wf_context_free(ctx);
