@@ -293,7 +293,7 @@ static void memory_fails(void **state)
                       { "argmax", argmax_of, false, 1, 3 },
                       { "gaussian", gaussian_of, true, 1, 2 },
                       { "step", step_of, false, 9, 2 },
-                      { "sums", sums_of, false, 9, 2 },
+                      { "sums", sums_of, false, 5, 2 },
                       { "convolve", convolution_of, true, 17, 2 },
                       { "whiten", whitened_of, true, 3, 2 },
                       { "sum", column_sums_of, true, 1, 3 },

@@ -419,8 +419,10 @@ static uint32_t put_after(accumulations *a, const wf__ir *in, wf__ref r, uint32_
     wf__gathered *gather = NULL;
     wf__ir body;
     if (a->way[r] == SENT) {
-        if (!(gather = wf__gathered_new(a->p, object)))
-            return !wf__plan_no_memory(a->p->plan);
+        if (!(gather = wf__gathered_new(a->p, object))) {
+            wf__plan_no_memory(a->p->plan);
+            return 0;
+        }
         gather->at = a->at[r];
         gather->to = a->value[r];
         gather->joins = true;
