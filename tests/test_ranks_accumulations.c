@@ -13,26 +13,31 @@
 enum {
     N = 1000,      /* points */
     APART = 132,   /* elements for each point: more than 1 MiB in all */
-    RECORD = 4 + 8 /* the number of an element in its slice, and an i64 */
+    COLUMNS = 50,  /* of points where ranks divide columns */
+    RECORD = 4 + 8 /* the number of an element in its slice, and an i64 or f64 */
 };
 
 /* Each `every`-th point has an element that is not its own; each third one joins nothing. */
 typedef struct job {
-    int every, values; /* values: accumulations of a launch */
-    wf_dist dist, of_array;
+    int every, values;      /* values: accumulations of a launch */
+    bool floats, columns;   /* columns: points have two axes, of which ranks divide the second one */
+    wf_dist dist, of_array; /* dist: of points */
 } job;
 
 static int64_t index_of(const job *j, int64_t x) { return x % j->every ? x : (x * 7919 + 13) % N; }
 
-/* Returns the rank that has an element. */
+/* Returns the rank with an index along the last axis. */
 static int owner_of(const wf_dist *dist, int64_t at)
 {
-    int64_t lo, hi;
-    int rank = 0;
-    for (wf_dist_range(dist, rank, &lo, &hi); at < lo || at >= hi; wf_dist_range(dist, rank, &lo, &hi))
+    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
+    int rank = 0, last = dist->shape.rank - 1;
+    for (wf_dist_range(dist, rank, lo, hi); at < lo[last] || at >= hi[last]; wf_dist_range(dist, rank, lo, hi))
         rank++;
     return rank;
 }
+
+/* Sums of floats where a rank's points do not follow each other have the number of the point besides. */
+static int64_t record_of(const job *j) { return RECORD + (j->floats && j->columns ? 4 : 0); }
 
 /* What a rank sends and receives besides what ranks agree on. */
 static traffic expected(const job *j, int rank)
@@ -41,44 +46,57 @@ static traffic expected(const job *j, int rank)
     traffic t = { 0 };
     memset(records, 0, sizeof records);
     for (int64_t x = 0; x < N; x++)
-        records[owner_of(&j->dist, x)][owner_of(&j->of_array, index_of(j, x) * APART)] += x % 3 != 0;
+        records[owner_of(&j->dist, j->columns ? x % COLUMNS : x)][owner_of(&j->of_array, index_of(j, x) * APART)] +=
+            x % 3 != 0;
     for (int other = 0; other < j->dist.ranks; other++) {
         if (other == rank)
             continue;
         t.messages_out += records[rank][other] > 0;
         t.messages_in += records[other][rank] > 0;
-        t.bytes_out += records[rank][other] * RECORD * j->values;
-        t.bytes_in += records[other][rank] * RECORD * j->values;
+        t.bytes_out += records[rank][other] * record_of(j) * j->values;
+        t.bytes_in += records[other][rank] * record_of(j) * j->values;
     }
     return t;
+}
+
+static wf_val point(wf_graph *g, const job *j)
+{
+    return j->columns ? wf_add(wf_mul(wf_index(g, 0), COLUMNS), wf_index(g, 1)) : wf_index(g, 0);
 }
 
 /* Accumulates, and sets what this rank has sent and received for it. */
 static bool accumulate(wf_context *ctx, const job *j, wf_ranks *ranks, const traffic *count, traffic *out)
 {
-    wf_array *h = wf_empty_distributed(ctx, WF_I64, ranks, &j->of_array);
+    const wf_dtype dtype = j->floats ? WF_F64 : WF_I64;
+    wf_array *h = wf_empty_distributed(ctx, dtype, ranks, &j->of_array);
     wf_array *at = wf_empty_distributed(ctx, WF_I64, ranks, &j->dist);
-    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
-    wf_val x = wf_index(g, 0), far = wf_mod(wf_add(wf_mul(x, 7919), 13), N);
+    wf_graph *g = wf_begin(ctx, .shape = j->dist.shape);
+    wf_val x = point(g, j), far = wf_mod(wf_add(wf_mul(x, 7919), 13), N);
     wf_out(g, at, wf_mul(wf_select(wf_eq(wf_mod(x, j->every), 0), far, x), APART));
     bool ok = wf_run(g) == WF_OK && wf_array_fill(h, 0) == WF_OK;
     for (int turn = 0; turn < 2 && ok; turn++) { /* in the first one, ranks agree on the plan */
         const traffic before = *count;
-        g = wf_begin(ctx, .shape = WF_SHAPE(N));
-        x = wf_index(g, 0);
+        g = wf_begin(ctx, .shape = j->dist.shape);
+        x = point(g, j);
         for (int k = 0; k < j->values; k++)
-            wf_accumulate_if(g, wf_ne(wf_mod(x, 3), 0), WF_JOIN_ADD, h, wf_add(x, k), wf_add(wf_in(g, at), k));
+            wf_accumulate_if(g, wf_ne(wf_mod(x, 3), 0), WF_JOIN_ADD, h, wf_cast(wf_add(x, k), dtype),
+                             wf_add(wf_in(g, at), k));
         ok = wf_run(g) == WF_OK;
         *out = traffic_less(count, &before);
     }
-    static _Thread_local int64_t all[N * APART], want[N * APART];
+    static _Thread_local union {
+        int64_t i64[N * APART];
+        double f64[N * APART];
+    } all, want;
     wf_array *whole = ok ? wf_array_collect(h) : NULL;
-    ok = whole && wf_download(whole, all, sizeof all) == WF_OK;
-    memset(want, 0, sizeof want);
+    ok = whole && wf_download(whole, &all, sizeof all) == WF_OK;
+    memset(&want, 0, sizeof want);
     for (int64_t i = 0; i < N; i++)
         for (int k = 0; k < j->values; k++)
-            want[index_of(j, i) * APART + k] += i % 3 ? 2 * (i + k) : 0;
-    ok = ok && !memcmp(all, want, sizeof all);
+            want.i64[index_of(j, i) * APART + k] += i % 3 ? 2 * (i + k) : 0;
+    for (int64_t i = 0; i < N * APART && j->floats; i++)
+        want.f64[i] = (double)want.i64[i];
+    ok = ok && !memcmp(&all, &want, sizeof all);
     wf_release(whole);
     wf_release(h);
     wf_release(at);
@@ -114,11 +132,13 @@ static void records(void **state)
 {
     (void)state;
     static const int every[] = { 1, 3, 250 };
-    for (int k = 0; k < 6; k++)
+    for (int k = 0; k < 8; k++)
         for (int ranks = 2; ranks <= 8; ranks++) {
             wf_ranks_error e = { 0 };
-            job j = { .every = every[k % 3], .values = 1 + k / 3 };
-            assert_int_equal(wf_dist_make(&WF_SHAPE(N), ranks, NULL, &j.dist), WF_OK);
+            job j = { .every = every[k % 3], .values = k < 6 ? 1 + k / 3 : 2, .floats = k > 4, .columns = k > 5 };
+            const wf_dist_options columns = { .size = sizeof columns, .grid = { 1, ranks } };
+            const wf_shape points = j.columns ? WF_SHAPE(N / COLUMNS, COLUMNS) : WF_SHAPE(N);
+            assert_int_equal(wf_dist_make(&points, ranks, j.columns ? &columns : NULL, &j.dist), WF_OK);
             assert_int_equal(wf_dist_make(&WF_SHAPE((int64_t)N * APART), ranks, NULL, &j.of_array), WF_OK);
             if (wf_ranks_threads(ranks, on_rank, &j, NULL, &e) != WF_OK)
                 fail_msg("%d ranks, every %d: rank %d: %s", ranks, j.every, (int)e.rank, e.text);
