@@ -28,6 +28,7 @@
 #
 #   first_tier          Kernels are compiled by the first tier, as in builds with a sanitizer. The test is about what is
 #                       recorded or launched, and other tests compare what the second tier computes.
+#   two_tiers           The test is about both tiers, also in builds with a sanitizer.
 #
 # or one of these labels, by which the stages of .ci/run choose tests (ctest -L, -LE):
 #
@@ -58,7 +59,7 @@ if(WEFT_SANITIZE) # sanitizers do not see the code of kernels, so its optimisati
     set(tiered first)
 endif()
 set(label_words threads gpu codegen no_kernels long values)
-set(run_words devices sm_70 sm_100 driver baseline first_tier)
+set(run_words devices sm_70 sm_100 driver baseline first_tier two_tiers)
 
 add_test(NAME fresh_cache COMMAND ${CMAKE_COMMAND} -E rm -rf ${cache})
 set_tests_properties(fresh_cache PROPERTIES FIXTURES_SETUP cache)
@@ -234,6 +235,8 @@ if(WEFT_TESTS)
                 endif()
             elseif(word STREQUAL first_tier)
                 set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=first)
+            elseif(word STREQUAL two_tiers)
+                set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=1)
             else()
                 weft_label(${word} ${name})
             endif()

@@ -1,7 +1,7 @@
 /* test_adjoint_twice.c - second derivatives of operators, in reverse mode twice: wf_adjoint on a tape, beside differences of
  * wf_adjoint, reverse mode of wf_tangent, and wf_tangent itself.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "close_numbers.h"
 #include "weft/functions.h"

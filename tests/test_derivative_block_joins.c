@@ -1,7 +1,7 @@
 /* test_derivative_block_joins.c - derivatives of array graphs that accumulate by minimum, maximum or product in conditions and
  * loops: reverse and forward mode beside each other and beside differences, on a tape, and second derivatives.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "close_numbers.h"
 

@@ -1,7 +1,7 @@
 /* test_derivative_loop_joins.c - derivatives of operators that accumulate by minimum, maximum or product in loops, whose
  * number of turns each point decides: in reverse and forward mode and on a tape, beside the formulas in plain C.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "close_numbers.h"
 #include "weft/derivative.h"

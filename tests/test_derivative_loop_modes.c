@@ -2,7 +2,7 @@
  * the points decide: on tapes of launches, of f16 and f32 arrays, in debug mode, with counters that count down, twice. Beside
  * differences in f64.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "close_numbers.h"
 #include "weft/functions.h"

@@ -1,7 +1,7 @@
 /* test_derivative_loop_reads.c - derivatives with respect to arrays that loops read, whose number of turns the points
  * decide: beside derivatives that C computes turn by turn.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include <complex.h>
 #undef I

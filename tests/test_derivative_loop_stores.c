@@ -1,7 +1,7 @@
 /* test_derivative_loop_stores.c - derivatives of loops that store and accumulate, and whose number of turns the points
  * decide: reverse and forward mode beside differences, in index spaces and in array graphs.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "close_numbers.h"
 #include "weft/functions.h"

@@ -1,7 +1,7 @@
 /* test_derivative_loops.c - derivatives through loops whose number of turns the points decide, or that are long, beside
  * derivatives that C computes turn by turn.
  *
- * ctest: devices long
+ * ctest: devices long first_tier
  */
 #include <complex.h>
 #undef I

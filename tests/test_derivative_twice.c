@@ -1,7 +1,7 @@
 /* test_derivative_twice.c - second and third derivatives, all in reverse mode, of loops that stay loops: beside forward
  * mode over reverse mode and differences.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "close_numbers.h"
 #include "weft/functions.h"

@@ -1,7 +1,7 @@
 /* test_derivative_ways.c - the conventions of docs/derivatives.md, through every function that gives derivatives of values of
  * points: wf_vjp and wf_jvp in array graphs and index spaces, wf_adjoint, wf_tangent, and tapes over launches of both kinds.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "on_devices.h"
 

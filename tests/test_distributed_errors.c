@@ -1,7 +1,7 @@
 /* test_distributed_errors.c - what distributed arrays refuse, ranks that do not fit each other, and memory that fails on one
  * rank: every rank gets an error or a result, and none waits for ever.
  *
- * ctest: threads
+ * ctest: threads first_tier
  */
 #include "base/base.h"
 #include "weft/distributed.h"

@@ -1,7 +1,7 @@
 /* test_distributed_lib.c - functions of the library on distributed arrays give the bits of one process, for any number of
  * ranks and any grid. Ranks are threads, each with a context of its own.
  *
- * ctest: threads
+ * ctest: threads first_tier
  */
 #include "distributed_world.h"
 #include "weft/fft.h"

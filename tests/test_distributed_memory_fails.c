@@ -1,7 +1,7 @@
 /* test_distributed_memory_fails.c - functions of the library on distributed arrays, where one allocation after the other fails on
  * one rank: all ranks go on with right results, or the group ends. Only debug builds can make allocations fail.
  *
- * ctest: threads no_kernels
+ * ctest: threads no_kernels first_tier
  */
 #include "distributed_world.h"
 #include "weft/fft.h"

@@ -1,7 +1,7 @@
 /* test_distributed_overlap.c - launches run the points that need nothing of other ranks before they wait for messages. Ranks are
  * threads. One of them may use a transport of the test, which looks at the results where the library waits.
  *
- * ctest: threads long
+ * ctest: threads long first_tier
  */
 #include "distributed_world.h"
 #include "dist/dist.h"

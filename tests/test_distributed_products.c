@@ -1,7 +1,7 @@
 /* test_distributed_products.c - products of distributed arrays of matrices have the bits of one process, for any number of
  * ranks and any grid, and are distributed by the rule for results. Ranks are threads, each with a context of its own.
  *
- * ctest: threads
+ * ctest: threads first_tier
  */
 #include "distributed_world.h"
 #include "weft/functions.h"

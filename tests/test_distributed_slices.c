@@ -1,7 +1,7 @@
 /* test_distributed_slices.c - slices of distributed arrays, writing to them, and other shapes of arrays are those of views of
  * ordinary arrays, for any number of ranks and any grid. Ranks are threads, each with a context of its own.
  *
- * ctest: threads
+ * ctest: threads first_tier
  */
 #include "distributed_world.h"
 #include "weft/functions.h"

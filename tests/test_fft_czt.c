@@ -1,7 +1,7 @@
 /* test_fft_czt.c - chirp z-transforms beside the sums that define them, values of SciPy and wf_fft_c2c: any layout, short
  * and long lines, points on and off the unit circle, phases of long lines; replays, streams and mistakes.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "fft_numbers.h"
 #include <float.h>

@@ -1,7 +1,7 @@
 /* test_fft_distributed.c - Fourier transforms of distributed arrays have the bytes of one process, which are compared with
  * sums in f64, for any number of ranks and any grid; copies between distributions. Ranks are threads.
  *
- * ctest: threads
+ * ctest: threads first_tier
  */
 #include "base/base.h"
 #include "weft/distributed.h"

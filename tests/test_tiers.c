@@ -1,7 +1,7 @@
 /* test_tiers.c - kernels with little work are compiled quickly, and with full optimisation by the launch that makes
  * this worthwhile; their results stay the same (WF_FLAG_TIERED).
  *
- * ctest: threads
+ * ctest: threads two_tiers
  */
 #include "literal_kernels.h"
 #include "run/cache/disk.h"

@@ -1,6 +1,6 @@
 /* test_tiles.c - how many vectors of points a step of compiled code does, by the history of kernels.
  *
- * ctest: codegen
+ * ctest: codegen two_tiers
  */
 #include "run/cache/target.h"
 #include "with_history.h"
