@@ -9,8 +9,8 @@
  *     rules.def rule       the rule of each operation, and how a rule becomes nodes
  *     whole                functions of complex numbers
  *     count                the number of turns of a loop
- *     factors              what joins of values have to do with each of them
  *     active stores        which nodes lie between the wanted values and the results; which elements loops store and read
+ *     factors              what joins of values have to do with each of them
  *     copies               copies of nodes that the sweeps walk over
  *     index before         border modes and gathers as indices; reads of contents from before a block
  *     shapes               sums over broadcast axes
@@ -88,6 +88,12 @@ enum { WF__AD_OPERANDS = 48 }; /* the most that wf__ad_operands gives */
  * function of complex numbers that it is a part of, the inputs of a rule, or what the adjoint of a loop depends on. */
 uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, bool forward, wf__ref operand[WF__AD_OPERANDS]);
 
+/* Returns the value with the derivative of another one, of the same dtype. */
+static inline wf__ref wf__with_derivative(wf__ir *ir, wf__ref value, wf__ref of)
+{
+    return ir->status == WF_OK ? wf__derived(ir, value, wf__tuple(ir, &of, 1), 0, 0) : 0;
+}
+
 /* ---- elements that many values are joined into, by minimum, maximum or product (factors.c) ---- */
 /* True for an accumulation of floats by such a join. */
 static inline bool wf__is_join_update(const wf__node *n)
@@ -101,6 +107,15 @@ typedef struct wf__factor {
     wf__ref m, e, zero; /* zero: 1 for 0, else 0 */
 } wf__factor;
 wf__factor wf__factor_of(wf__ir *ir, wf__ref x);
+/* Returns 1 for 0, with the derivative of x, and else 0, without one; in dtype t. */
+wf__ref wf__zero_of(wf__ir *ir, wf__ref x, unsigned t);
+/* Returns the product of `rest` and of as many factors of 0 as `zeros` says. sum, squares: values that are 0, with the derivatives
+ * of the sum of these factors and of their squares. squares 0 = not known: third derivatives of the whole product are then
+ * NaN beside two zeros or more, as fourth ones are beside three zeros. */
+wf__ref wf__beside_zeros(wf__ir *ir, wf__ref rest, wf__ref zeros, wf__ref sum, wf__ref squares);
+/* Returns x - x, with the derivative of x. */
+wf__ref wf__change_of(wf__ir *ir, wf__ref x);
+wf__ref wf__product_of(wf__ir *ir, wf__factor all);
 /* Returns the product `all` without one of its factors. */
 wf__ref wf__product_without(wf__ir *ir, wf__factor all, wf__factor one);
 /* Returns where a value is the minimum or maximum, or NaN, as the result then is. */

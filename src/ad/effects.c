@@ -64,10 +64,7 @@ void wf__reverse_effect(wf__sweep *s, wf__ref r)
         value = wf__load_when(ir, from - 1, n.b, WF_BORDER_NONE, 0, n.b ? when : 0);
     else if (!s->after[object])
         return;
-    else if (n.b) { /* points that take no part have any index */
-        wf__ref zero = wf__const_f64(ir, wf__dtype(ir, s->after[object]), 0);
-        value = wf__gather(ir, s->after[object], n.b, zero);
-    } else
-        value = s->after[object];
+    else
+        value = n.b ? wf__gather_some(ir, s->after[object], n.b, true) : s->after[object];
     wf__give(s, n.c, (wf__adjoint){ value, when }, 0);
 }

@@ -70,18 +70,22 @@ static wf__ref product_of_others(wf__ir *ir, wf__ref value, wf_axes axes)
     return wf__view(ir, WF__VIEW_PERMUTE, inverse, (uint32_t)shape.rank, value);
 }
 
+/* Returns the sum of all other elements along the axes. */
+static wf__ref sum_of_others(wf__ir *ir, wf__ref value, wf_axes axes)
+{
+    return op2(ir, WF__OP_sub, wf__summed(ir, WF_JOIN_ADD, value, axes), value);
+}
+
 /* Returns the product of all other complex elements along the axes: the product of those that are not 0, divided by the
  * element unless it is 0; 0 beside another zero. */
 static wf__ref complex_product_of_others(wf__ir *ir, wf__ref value, wf_axes axes)
 {
     wf__ref zero = number(ir, value, 0), one = number(ir, value, 1), none = op2(ir, WF__OP_eq, value, zero);
     unsigned t = wf__part_dtype(wf__dtype(ir, value));
-    wf__ref other = wf__op3(ir, WF__OP_select, none, one, value);
+    wf__ref other = wf__op3(ir, WF__OP_select, none, one, value), own = wf__op3(ir, WF__OP_select, none, value, zero);
     wf__ref product = wf__summed(ir, WF_JOIN_MUL, other, axes);
-    wf__ref zeros = wf__summed(ir, WF_JOIN_ADD, wf__cast(ir, none, t), axes);
-    wf__ref beside = op2(ir, WF__OP_sub, zeros, wf__cast(ir, none, t)); /* zeros among the others */
-    beside = op2(ir, WF__OP_ne, beside, wf__const_f64(ir, t, 0));
-    return wf__op3(ir, WF__OP_select, beside, zero, op2(ir, WF__OP_div, product, other));
+    return wf__beside_zeros(ir, op2(ir, WF__OP_div, product, other), sum_of_others(ir, wf__cast(ir, none, t), axes),
+                            sum_of_others(ir, own, axes), sum_of_others(ir, op2(ir, WF__OP_mul, own, own), axes));
 }
 
 /* Returns the product of all other elements, for the REDUCE node n. */

@@ -176,7 +176,7 @@ static void reverse_store(wf__sweep *s, wf__ref r)
     if (!a.value)
         return;
     wf__ref g = wf__broadcast_to(ir, wf__masked(ir, a), shape);
-    wf__adjoint value = { .value = n.b ? wf__gather(ir, g, n.b, 0) : g, .mask = n.d };
+    wf__adjoint value = { .value = n.b ? wf__gather_some(ir, g, n.b, n.d) : g, .mask = n.d };
     wf__give(s, n.c, value, n.shape);
     wf__ref rest = adds ? 0 : wf__left_alone(ir, &n, shape);
     if (adds)
@@ -191,9 +191,7 @@ static void reverse_scatter(wf__sweep *s, wf__ref r, wf__adjoint a)
     wf__ir *ir = s->ir;
     wf__ref g = wf__broadcast_to(ir, wf__masked(ir, a), n.shape), to_old;
     wf__join_update u = wf__update_of_scatter(ir, &n);
-    /* in a loop that is kept, points that take no part have any index */
-    wf__ref zero = s->pointwise ? wf__const_f64(ir, wf__dtype(ir, g), 0) : 0;
-    wf__adjoint given = { wf__gather(ir, g, n.b, zero),
+    wf__adjoint given = { wf__gather_some(ir, g, n.b, s->pointwise || n.d),
                           wf__both(ir, wf__both(ir, n.d, s->on), s->alone ? s->alone[r] : 0) };
     if (u.join != WF_JOIN_ADD)
         wf__reverse_update(ir, &u, g, &given, &to_old);

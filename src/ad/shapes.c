@@ -31,6 +31,11 @@ wf__ref wf__broadcast_with(wf__ir *ir, wf__ref value, const wf__ref *like, uint3
     return wf__op3(ir, WF__OP_select, never, wf__const_f64(ir, wf__dtype(ir, value), 0), value);
 }
 
+wf__ref wf__gather_some(wf__ir *ir, wf__ref value, uint32_t tuple, bool some)
+{
+    return wf__gather(ir, value, tuple, some && value ? wf__const_f64(ir, wf__dtype(ir, value), 0) : 0);
+}
+
 wf__ref wf__reshaped(wf__ir *ir, wf__ref value, const wf_shape *shape)
 {
     const wf_shape to = *shape;

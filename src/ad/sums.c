@@ -134,11 +134,7 @@ static wf__ref scatter(const place *at, const target *t, wf_join join, wf__ref v
     return wf__scatter_joined(at->ir, join, value, t->shape, at->tuple, when);
 }
 
-/* Points that take no part have any index. */
-static wf__ref read(const place *at, wf__ref elements)
-{
-    return wf__gather(at->ir, elements, at->tuple, wf__const_f64(at->ir, wf__dtype(at->ir, elements), 0));
-}
+static wf__ref read(const place *at, wf__ref elements) { return wf__gather_some(at->ir, elements, at->tuple, true); }
 
 /* Returns the SCATTER of the extremes, or of the mantissas, which those of exponents, zeros, and logarithms of the mantissas
  * follow. */
@@ -286,11 +282,8 @@ static void add_known(sums *p)
             wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->function);
             return;
         }
-        if (t->join == WF_JOIN_MUL) {
-            wf__ref zero = wf__const_f64(ir, wf__dtype(ir, t->before), 0);
-            value = wf__op2(ir, WF__OP_ldexp, t->product.m, t->product.e);
-            value = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, t->product.zero, zero), value, zero);
-        }
+        if (t->join == WF_JOIN_MUL)
+            value = wf__product_of(ir, t->product);
         s->known[s->known_n].object = t->object;
         s->known[s->known_n].end = p->block->end;
         s->known[s->known_n++].value = value;

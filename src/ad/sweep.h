@@ -68,6 +68,9 @@ wf__ref wf__broadcast_with(wf__ir *ir, wf__ref value, const wf__ref *like, uint3
 /* Returns the sum of the value over the points of shape `from` that one element of shape `to` was broadcast to. The
  * value's shape broadcasts to `from`, that of the result to `to`. */
 wf__ref wf__sum_to(wf__ir *ir, wf__ref value, uint32_t from, uint32_t to, const char *function);
+/* Returns the elements of the value at the indices, where points take part; others may have any index, and get 0.
+ * some: false if all points take part. */
+wf__ref wf__gather_some(wf__ir *ir, wf__ref value, uint32_t tuple, bool some);
 wf__ref wf__reshaped(wf__ir *ir, wf__ref value, const wf_shape *shape);
 wf__ref wf__summed(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes); /* a REDUCE; complex sums by parts */
 

@@ -14,7 +14,7 @@ static wf__ref scattered(wf__ir *ir, const wf__join_update *u, wf_join join, wf_
 
 static wf__ref gathered(wf__ir *ir, const wf__join_update *u, wf__ref elements)
 {
-    return wf__gather(ir, wf__broadcast_to(ir, elements, u->shape), u->tuple, 0);
+    return wf__gather_some(ir, wf__broadcast_to(ir, elements, u->shape), u->tuple, u->when);
 }
 
 /* Returns the elements joined with the part of the elements from before; 0 = none. */

@@ -162,13 +162,13 @@ wf__ref wf__product_of_others(const wf__split *s, const wf__again *a, const wf__
 {
     wf__ir *ir = wf__graph_ir(a->g);
     const wf__reduced *red = &s->red[of->red];
-    const wf__ref value = a->map[of->value], zero = wf__const_f64(ir, red->dtype, 0);
-    wf__ref none = wf__op2(ir, WF__OP_eq, value, zero), one = wf__const_f64(ir, red->dtype, 1);
-    wf__ref zeros = wf__op2(ir, WF__OP_sub, kept_element(s, a->g, red->count), wf__cast(ir, none, WF_F64));
-    wf__ref beside = wf__op2(ir, WF__OP_ne, zeros, wf__const_f64(ir, WF_F64, 0));
+    const wf__ref value = a->map[of->value], one = wf__const_f64(ir, red->dtype, 1);
+    wf__ref none = wf__op2(ir, WF__OP_eq, value, wf__const_f64(ir, red->dtype, 0));
+    wf__ref zeros = wf__zero_of(ir, value, WF_F64);
+    zeros = wf__op2(ir, WF__OP_sub, kept_element(s, a->g, red->count), zeros);
     wf__ref others =
         wf__op2(ir, WF__OP_div, kept_element(s, a->g, red->product), wf__op3(ir, WF__OP_select, none, one, value));
-    return wf__op3(ir, WF__OP_select, beside, zero, others);
+    return wf__beside_zeros(ir, others, zeros, wf__cast(ir, wf__change_of(ir, zeros), red->dtype), 0);
 }
 
 /* ---- values ---- */
@@ -240,8 +240,8 @@ static wf_status find_values(const wf__split *s)
             continue;
         wf__ref none = wf__op2(ir, WF__OP_eq, value, wf__const_f64(ir, red->dtype, 0));
         wf__ref other = wf__op3(ir, WF__OP_select, none, wf__const_f64(ir, red->dtype, 1), value);
-        none = wf__cast(ir, none, WF_F64);
-        join_to(g, var[SETS * of->red + 1], WF_JOIN_ADD, where_joined(&a, of, none, WF_JOIN_ADD));
+        wf__ref zero = wf__zero_of(ir, value, WF_F64);
+        join_to(g, var[SETS * of->red + 1], WF_JOIN_ADD, where_joined(&a, of, zero, WF_JOIN_ADD));
         join_to(g, var[SETS * of->red + 2], WF_JOIN_MUL, where_joined(&a, of, other, WF_JOIN_MUL));
     }
     wf__again_end(&a);
