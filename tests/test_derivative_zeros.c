@@ -1,5 +1,5 @@
-/* test_derivative_zeros.c - second and third derivatives where a factor is 0. Of products: accumulations by WF_JOIN_MUL,
- * reductions and scans in array graphs, and operators on a tape, beside polynomials in three numbers whose squares are 0,
+/* test_derivative_zeros.c - second to fourth derivatives where a factor is 0. Of products: accumulations by WF_JOIN_MUL,
+ * reductions and scans in array graphs, and operators on a tape, beside polynomials in four numbers whose squares are 0,
  * which need no division. Of operations with infinite slopes, beside formulas. Points whose condition does not hold may
  * have indices out of range.
  *
@@ -9,11 +9,11 @@
 #include <complex.h>
 
 /* A place has the product of EACH values and of an element from before. */
-enum { PLACES = 9, EACH = 4, VALUES = PLACES * EACH, NUMBERS = VALUES + PLACES, MOST = 3 };
+enum { PLACES = 9, EACH = 4, VALUES = PLACES * EACH, NUMBERS = VALUES + PLACES, MOST = 4 };
 typedef double numbers[NUMBERS]; /* of the values, then of the elements from before */
 
 /* ---- polynomials ---- */
-/* part[m] belongs to the product of those of the three numbers whose bits m has. */
+/* part[m] belongs to the product of those of the four numbers whose bits m has. */
 typedef struct polynomial {
     double part[1 << MOST];
 } polynomial;
@@ -41,12 +41,13 @@ static const double weights[PLACES] = { 1, -2, 0.5, 3, -1.5, 2.5, 1.25, -0.75, 0
 static const double complex turned = 0.6 + 0.8 * I;
 
 /* Places 0 to 4 have as many zeros among the values; at places 5 to 8 the element from before is 0, too. */
+static const int zeros[PLACES] = { 0, 1, 2, 3, 4, 0, 1, 2, 3 };
+
 static void set_numbers(double *of)
 {
-    static const int zeros[PLACES] = { 0, 1, 2, 3, 4, 0, 1, 2, 3 };
     for (int p = 0; p < PLACES; ++p) {
         for (int i = 0; i < EACH; ++i)
-            of[EACH * p + i] = (i + p) % EACH < zeros[p] ? 0 : 0.3 + 0.17 * ((7 * i + 3 * p) % 5) - 0.05 * p;
+            of[EACH * p + i] = (i + p) % EACH < zeros[p] ? 0 : 0.3 + 0.17 * ((7 * i + 3 * p) % 5) - 0.02 * p;
         of[VALUES + p] = p < 5 ? 0.8 + 0.2 * p : 0;
     }
 }
@@ -86,8 +87,10 @@ static void derive(way w, const double *of, double (*direction)[NUMBERS], int or
     polynomial x[NUMBERS];
     for (int k = 0; k < NUMBERS; ++k) {
         for (int j = 0; j < NUMBERS; ++j)
-            x[j] = (polynomial){ { of[j], direction[0][j], direction[1][j], 0, j == k } };
-        to[k] = loss_of(w, x).part[order == 2 ? 5 : 7];
+            x[j] = (polynomial){
+                { [0] = of[j], [1] = direction[0][j], [2] = direction[1][j], [4] = direction[2][j], [8] = j == k }
+            };
+        to[k] = loss_of(w, x).part[8 + (1 << (order - 1)) - 1];
     }
 }
 
@@ -125,6 +128,13 @@ static wf_array *make_turns(void)
     return array_of(ctx, WF_I32, of_values, turns);
 }
 
+/* Fourth derivatives of products that are computed by quotients are not known beside three zeros. */
+static bool may_be_nan(way w, const char *mode, int place)
+{
+    const int all = zeros[place] + (place >= 5 && w == ACCUMULATED);
+    return strlen(mode) == MOST && (w == ACCUMULATED || w == OF_COMPLEX) && all >= 3;
+}
+
 static void compare(way w, const char *mode, arrays got, const double *want)
 {
     numbers all;
@@ -133,10 +143,14 @@ static void compare(way w, const char *mode, arrays got, const double *want)
     memcpy(all + VALUES, before, PLACES * sizeof *all);
     free(values);
     free(before);
+    int nans = 0;
     for (int k = 0; k < NUMBERS; ++k)
-        if (!(fabs(all[k] - want[k]) <= 1e-12 * (1 + fabs(want[k]))))
+        if (may_be_nan(w, mode, k < VALUES ? k / EACH : k - VALUES) && isnan(all[k]))
+            ++nans;
+        else if (!(fabs(all[k] - want[k]) <= 1e-12 * (1 + fabs(want[k]))))
             fail_msg("%s, %s: number %d (place %d) is %.12g and should be %.12g", names[w], mode, k,
                      k < VALUES ? k / EACH : k - VALUES, all[k], want[k]);
+    assert_true(!nans == !may_be_nan(w, mode, 4));
 }
 
 /* ---- array graphs ---- */
@@ -181,7 +195,7 @@ static wf_val record_loss(wf_graph *g, way w, arrays a, wf_array *places, wf_arr
 /* Derives the loss by the letters of the mode, the last one first: r in reverse mode, f in forward mode. */
 static void in_graph(way w, const char *mode, const double *of, double (*direction)[NUMBERS], const double *want)
 {
-    arrays a = make(of), to = make(of), d[MOST - 1] = { make(direction[0]), make(direction[1]) };
+    arrays a = make(of), to = make(of), d[MOST - 1] = { make(direction[0]), make(direction[1]), make(direction[2]) };
     wf_array *places = make_places(), *turns = make_turns();
     wf_graph *g = wf_begin(ctx);
     wf_val x[2] = { wf_in(g, a.values), wf_in(g, a.before) }, grad[2], next[2];
@@ -214,8 +228,8 @@ static void in_graph(way w, const char *mode, const double *of, double (*directi
     compare(w, mode, to, want);
     release(a);
     release(to);
-    release(d[0]);
-    release(d[1]);
+    for (int k = 0; k < MOST - 1; ++k)
+        release(d[k]);
     wf_release(places);
     wf_release(turns);
 }
@@ -224,15 +238,16 @@ static void in_graphs(void **state)
 {
     (void)state;
     /* reverse mode of forward mode of reverse mode is refused for loops */
-    static const char *const modes[] = { "rr", "rf", "fr", "rfr", "rrr", "rrf", "rff", "frr", "frf", "ffr" };
+    static const char *const modes[] = { "rr",  "rf",  "fr",  "rfr", "rrr",  "rrf",
+                                         "rff", "frr", "frf", "ffr", "rrrr", "frfr" };
     const bool all = wf_context_device(ctx) == WF_INTERP;
     numbers of, direction[MOST - 1], want;
     set_numbers(of);
-    set_direction(direction[0], 0);
-    set_direction(direction[1], 1);
+    for (int k = 0; k < MOST - 1; ++k)
+        set_direction(direction[k], k);
     for (way w = ACCUMULATED; w <= LOOPED; ++w)
         for (size_t m = 0; m < (all ? sizeof modes / sizeof *modes : w == ACCUMULATED ? 4 : w == LOOPED ? 2 : 3); ++m) {
-            if (w == LOOPED && !strcmp(modes[m], "rfr"))
+            if (w == LOOPED && (!strcmp(modes[m], "rfr") || strlen(modes[m]) == MOST))
                 continue;
             derive(w, of, direction, (int)strlen(modes[m]), want);
             in_graph(w, modes[m], of, direction, want);
@@ -308,8 +323,8 @@ static void on_tapes(void **state)
     static const way ways[] = { ACCUMULATED, REDUCED, OF_COMPLEX, LOOPED };
     numbers of, direction[MOST - 1], want;
     set_numbers(of);
-    set_direction(direction[0], 0);
-    set_direction(direction[1], 1);
+    for (int k = 0; k < MOST - 1; ++k)
+        set_direction(direction[k], k);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
         derive(ways[k], of, direction, 2, want);
         on_tape(ways[k], true, of, direction, want);
@@ -412,7 +427,7 @@ static void indices_out_of_range(void **state)
     static const double want[3][POINTS] = { { 1, 10, 0, 0, 100, 0 },
                                             { 1, 10 * 0.5, 0, 0, 100 * 4, 0 },
                                             { 1, 10, 0, 0, 100, 0 } };
-    static const double zeros[ELEMENTS] = { 0 };
+    static const double none[ELEMENTS] = { 0 };
     static const int32_t places[POINTS] = { 0, 1, 7, -3, 2, 1000 };
     wf_context *const kept = ctx;
     assert_int_equal(in_debug_mode(wf_context_device(kept), NULL), 0);
@@ -432,7 +447,7 @@ static void indices_out_of_range(void **state)
         wf_out(g, twice, second);
         OK(ctx, wf_run(g));
         expect_close(to, want[k], 1e-14);
-        expect_close(twice, k == 1 ? w0 : zeros, 1e-14);
+        expect_close(twice, k == 1 ? w0 : none, 1e-14);
         wf_array *const used[] = { x, y, w, at, to, twice };
         for (size_t i = 0; i < sizeof used / sizeof *used; ++i)
             wf_release(used[i]);

@@ -37,18 +37,6 @@ bool wf__same_call(const wf__ir *ir, wf__ref first, wf__ref second)
            !memcmp(wf__tuple_at(ir, a->b) + 1, wf__tuple_at(ir, b->b) + 1, (n - 1) * sizeof(wf__ref));
 }
 
-wf__ref wf__by_factor(wf__ir *ir, wf__ref value, wf__ref factor)
-{
-    const wf__ref both[] = { value, factor };
-    wf__ref product = wf__op2(ir, WF__OP_mul, value, factor);
-    return product ? wf__derived(ir, product, wf__tuple(ir, both, 2), WF__FACTOR_RULE, 0) : 0;
-}
-
-wf__ref wf__by_logarithm(wf__ir *ir, wf__ref value, wf__ref logarithm)
-{
-    return ir->status == WF_OK ? wf__derived(ir, value, wf__tuple(ir, &logarithm, 1), WF__LOGARITHM_RULE, 0) : 0;
-}
-
 /* The adjoint of a loop depends on the adjoints that it begins with, and on all that the states depend on. */
 static uint32_t operands_of_loop(const wf__ir *ir, const wf__node *n, wf__ref *operand)
 {
@@ -78,10 +66,8 @@ uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, bool forward, wf__ref oper
     }
     if (wf__is_of_loop(node))
         return operands_of_loop(ir, node, operand);
-    if (wf__is_by_factor(node)) {
-        operand[0] = wf__tuple_at(ir, node->b)[0];
-        return 1;
-    }
+    if (wf__has_terms(node))
+        return wf__term_operands(ir, r, operand);
     if (node->op == WF__DERIVED) {
         for (; n < wf__tuple_len(ir, node->b); ++n)
             operand[n] = wf__tuple_at(ir, node->b)[n];

@@ -55,16 +55,6 @@ static inline bool wf__is_contents(const wf__ir *ir, wf__ref r)
 enum { WF__LOOP_RULE = INT32_MAX, WF__LOOP_ARGUMENTS = 3 };
 enum { WF__LOOP_STATES = 32, WF__LOOP_VALUE = WF__LOOP_STATES, WF__LOOP_CONTENTS };
 static inline bool wf__is_of_loop(const wf__node *n) { return n->op == WF__DERIVED && n->c == WF__LOOP_RULE; }
-/* A DERIVED node by this rule is the product of its two arguments with the derivative of a product whose second factor is a
- * constant. Unlike a value that wf_stop made, the factor has a derivative where this derivative is differentiated. */
-enum { WF__FACTOR_RULE = WF__LOOP_RULE - 1 };
-static inline bool wf__is_by_factor(const wf__node *n) { return n->op == WF__DERIVED && n->c == WF__FACTOR_RULE; }
-wf__ref wf__by_factor(wf__ir *ir, wf__ref value, wf__ref factor); /* records it */
-/* A DERIVED node by this rule is a value other than 0 whose logarithm, of its absolute value, has the derivative of the
- * argument: the derivative of the node is its value times that. */
-enum { WF__LOGARITHM_RULE = WF__LOOP_RULE - 2 };
-static inline bool wf__is_by_logarithm(const wf__node *n) { return n->op == WF__DERIVED && n->c == WF__LOGARITHM_RULE; }
-wf__ref wf__by_logarithm(wf__ir *ir, wf__ref value, wf__ref logarithm); /* records it */
 /* True if both nodes are outputs of one call of a rule of the program, in this order, or of the adjoint of one loop. */
 bool wf__same_call(const wf__ir *ir, wf__ref first, wf__ref second);
 #define WF__STOP_OF_READ "; wf_stop of what is read is a constant"

@@ -6,11 +6,12 @@
  *
  * The files, from the bottom to the top. A file calls files to its left or above it.
  *
+ *     terms                nodes whose derivatives are sums of terms
  *     rules.def rule       the rule of each operation, and how a rule becomes nodes
  *     whole                functions of complex numbers
  *     count                the number of turns of a loop
- *     active stores        which nodes lie between the wanted values and the results; which elements loops store and read
  *     factors              what joins of values have to do with each of them
+ *     active stores        which nodes lie between the wanted values and the results; which elements loops store and read
  *     copies               copies of nodes that the sweeps walk over
  *     index before         border modes and gathers as indices; reads of contents from before a block
  *     shapes               sums over broadcast axes
@@ -88,11 +89,37 @@ enum { WF__AD_OPERANDS = 48 }; /* the most that wf__ad_operands gives */
  * function of complex numbers that it is a part of, the inputs of a rule, or what the adjoint of a loop depends on. */
 uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, bool forward, wf__ref operand[WF__AD_OPERANDS]);
 
-/* Returns the value with the derivative of another one, of the same dtype. */
-static inline wf__ref wf__with_derivative(wf__ir *ir, wf__ref value, wf__ref of)
+/* ---- DERIVED nodes whose derivatives are sums of terms (terms.c) ---- */
+enum { WF__LAST_TERM_RULE = INT32_MAX - 1, WF__TERM_RULES = WF__LAST_TERM_RULE - 15, WF__MOST_TERMS = 3 };
+static inline bool wf__has_terms(const wf__node *n)
 {
-    return ir->status == WF_OK ? wf__derived(ir, value, wf__tuple(ir, &of, 1), 0, 0) : 0;
+    return n->op == WF__DERIVED && n->c >= WF__TERM_RULES && n->c <= WF__LAST_TERM_RULE;
 }
+typedef struct
+    wf__term { /* the derivative of the operand times the factor, where the condition holds; 0 = 1, everywhere */
+    wf__ref of, factor, where;
+} wf__term;
+/* Records the terms of a node, and returns their number. */
+uint32_t wf__terms_of(wf__ir *ir, wf__ref r, wf__term term[WF__MOST_TERMS]);
+/* Sets the operands of the terms alone. */
+uint32_t wf__term_operands(const wf__ir *ir, wf__ref r, wf__ref *operand);
+/* Returns the product with the derivative of a product whose second factor is a constant. Unlike a value that wf_stop made, the
+ * factor has a derivative where this derivative is differentiated. */
+wf__ref wf__by_factor(wf__ir *ir, wf__ref value, wf__ref factor);
+/* Returns a value other than 0, where the logarithm of its absolute value has the derivative of `logarithm`. */
+wf__ref wf__by_logarithm(wf__ir *ir, wf__ref value, wf__ref logarithm);
+/* Returns x, and 0 where g is 0: there is no 0 * infinity where nothing depends on the result. Where x is a number, it has its own
+ * derivative, as g may be 0 and vary. */
+wf__ref wf__guarded(wf__ir *ir, wf__ref g, wf__ref x);
+/* Returns 1 if x is 0, with the derivative of x, and else 0, without one. zero: the condition. */
+wf__ref wf__zero_of(wf__ir *ir, wf__ref x);
+wf__ref wf__is_zero(wf__ir *ir, wf__ref x, wf__ref zero);
+/* Returns a value with the derivative of x^2 where x is 0. */
+wf__ref wf__with_square(wf__ir *ir, wf__ref value, wf__ref x);
+/* Returns the product of `rest` and of as many factors of 0 as `zeros` says. sum, squares: values with the derivatives of the sum
+ * of these factors and of their squares. squares 0 = not known: third derivatives of the whole product are then NaN beside
+ * two zeros or more, as fourth ones are beside three zeros. */
+wf__ref wf__beside_zeros(wf__ir *ir, wf__ref rest, wf__ref zeros, wf__ref sum, wf__ref squares);
 
 /* ---- elements that many values are joined into, by minimum, maximum or product (factors.c) ---- */
 /* True for an accumulation of floats by such a join. */
@@ -107,14 +134,6 @@ typedef struct wf__factor {
     wf__ref m, e, zero; /* zero: 1 for 0, else 0 */
 } wf__factor;
 wf__factor wf__factor_of(wf__ir *ir, wf__ref x);
-/* Returns 1 for 0, with the derivative of x, and else 0, without one; in dtype t. */
-wf__ref wf__zero_of(wf__ir *ir, wf__ref x, unsigned t);
-/* Returns the product of `rest` and of as many factors of 0 as `zeros` says. sum, squares: values that are 0, with the derivatives
- * of the sum of these factors and of their squares. squares 0 = not known: third derivatives of the whole product are then
- * NaN beside two zeros or more, as fourth ones are beside three zeros. */
-wf__ref wf__beside_zeros(wf__ir *ir, wf__ref rest, wf__ref zeros, wf__ref sum, wf__ref squares);
-/* Returns x - x, with the derivative of x. */
-wf__ref wf__change_of(wf__ir *ir, wf__ref x);
 wf__ref wf__product_of(wf__ir *ir, wf__factor all);
 /* Returns the product `all` without one of its factors. */
 wf__ref wf__product_without(wf__ir *ir, wf__factor all, wf__factor one);

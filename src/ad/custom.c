@@ -55,18 +55,28 @@ static void reverse_rule(wf__sweep *s, wf__ref r, wf__adjoint a)
     }
 }
 
+static void reverse_terms(wf__sweep *s, wf__ref r, wf__adjoint a)
+{
+    wf__ir *ir = s->ir;
+    wf__term term[WF__MOST_TERMS];
+    const uint32_t terms = a.value ? wf__terms_of(ir, r, term) : 0;
+    for (uint32_t k = 0; k < terms; ++k) {
+        wf__adjoint part = term[k].where ? wf__only_where(ir, a, term[k].where, true) : a;
+        wf__ref factor = term[k].factor;
+        if (factor && wf__is_complex(wf__dtype(ir, factor)))
+            factor = wf__op1(ir, WF__OP_conj, factor);
+        part.value = factor ? wf__op2(ir, WF__OP_mul, part.value, factor) : part.value;
+        wf__give(s, term[k].of, part, wf__shape_of(ir, r));
+    }
+}
+
 void wf__reverse_derived(wf__sweep *s, wf__ref r, wf__adjoint a)
 {
     const wf__ir *ir = s->ir;
     const wf__node n = ir->node[r];
-    if (wf__is_by_factor(&n)) {
-        const wf__ref value = wf__tuple_at(ir, n.b)[0], factor = wf__tuple_at(ir, n.b)[1];
-        a.value = a.value ? wf__op2(s->ir, WF__OP_mul, a.value, factor) : 0;
-        wf__give(s, value, a, wf__shape_of(ir, r));
-    } else if (wf__is_by_logarithm(&n)) {
-        a.value = a.value ? wf__op2(s->ir, WF__OP_mul, a.value, r) : 0;
-        wf__give(s, wf__tuple_at(ir, n.b)[0], a, wf__shape_of(ir, r));
-    } else if (n.c && wf__same_call(ir, r - 1, r))
+    if (wf__has_terms(&n))
+        reverse_terms(s, r, a);
+    else if (n.c && wf__same_call(ir, r - 1, r))
         wf__add_part(s, &s->node[r], a);
     else if (n.c)
         reverse_rule(s, r, a);

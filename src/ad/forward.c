@@ -139,6 +139,20 @@ static wf__ref forward_rule_of_program(forward *f, wf__ref r)
     return f->node[r];
 }
 
+static wf__ref forward_terms(forward *f, wf__ref r)
+{
+    wf__term term[WF__MOST_TERMS];
+    const uint32_t terms = wf__terms_of(f->ir, r, term);
+    wf__ref total = 0;
+    for (uint32_t k = 0; k < terms; ++k) {
+        wf__ref tangent = f->node[term[k].of];
+        if (tangent && term[k].factor)
+            tangent = wf__op2(f->ir, WF__OP_mul, tangent, term[k].factor);
+        total = sum(f->ir, total, term[k].where ? choose(f->ir, term[k].where, tangent, 0) : tangent);
+    }
+    return total;
+}
+
 static wf__ref forward_derived(forward *f, wf__ref r)
 {
     wf__ir *ir = f->ir;
@@ -146,14 +160,8 @@ static wf__ref forward_derived(forward *f, wf__ref r)
     wf__ref total = 0;
     if (wf__is_of_loop(&n))
         return f->node[n.a];
-    if (wf__is_by_factor(&n)) {
-        wf__ref tangent = f->node[wf__tuple_at(ir, n.b)[0]];
-        return tangent ? wf__op2(ir, WF__OP_mul, tangent, wf__tuple_at(ir, n.b)[1]) : 0;
-    }
-    if (wf__is_by_logarithm(&n)) {
-        wf__ref tangent = f->node[wf__tuple_at(ir, n.b)[0]];
-        return tangent ? wf__op2(ir, WF__OP_mul, tangent, r) : 0;
-    }
+    if (wf__has_terms(&n))
+        return forward_terms(f, r);
     if (n.c)
         return forward_rule_of_program(f, r);
     for (uint32_t k = 0; k < wf__tuple_len(ir, n.b); ++k) {

@@ -250,17 +250,6 @@ static wf__ref record(wf__ir *ir, const wf__rule *rule, const wf__rule_names *na
     return node_of(&t, v);
 }
 
-/* Where x is a number, its own derivative counts, as g may be 0 here and vary. */
-wf__ref wf__guarded(wf__ir *ir, wf__ref g, wf__ref x)
-{
-    if (!x || ir->status != WF_OK)
-        return 0;
-    wf__ref zero = wf__const_f64(ir, wf__dtype(ir, x), 0), none = wf__op2(ir, WF__OP_eq, g, zero);
-    wf__ref guarded = wf__op3(ir, WF__OP_select, none, zero, x);
-    wf__ref infinite = wf__op2(ir, WF__OP_and, none, wf__op2(ir, WF__OP_ne, x, x));
-    return wf__with_derivative(ir, guarded, wf__op3(ir, WF__OP_select, infinite, zero, x));
-}
-
 wf__ref wf__rule_term(wf__ir *ir, const wf__rule *rule, unsigned k, const wf__rule_names *names, wf__ref *condition)
 {
     const char *text = rule->operand[k].term, *only = rule->operand[k].condition;

@@ -38,8 +38,6 @@ wf__rule_names wf__rule_names_of(wf__ir *ir, wf__ref r);
 wf__ref wf__rule_term(wf__ir *ir, const wf__rule *rule, unsigned k, const wf__rule_names *names, wf__ref *condition);
 /* Returns an operand in the dtype in which derivatives are computed. */
 wf__ref wf__computed(wf__ir *ir, wf__ref operand);
-/* Returns x, and 0 where g is 0: there is no 0 * infinity where nothing depends on the result. */
-wf__ref wf__guarded(wf__ir *ir, wf__ref g, wf__ref x);
 /* Returns g times the derivative of node r, as a part of `whole`, with respect to part `imag` of its operand k. */
 wf__ref wf__whole_term(wf__ir *ir, const wf__whole *whole, wf__ref r, unsigned k, bool imag, wf__ref g);
 #endif

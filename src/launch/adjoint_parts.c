@@ -164,11 +164,11 @@ wf__ref wf__product_of_others(const wf__split *s, const wf__again *a, const wf__
     const wf__reduced *red = &s->red[of->red];
     const wf__ref value = a->map[of->value], one = wf__const_f64(ir, red->dtype, 1);
     wf__ref none = wf__op2(ir, WF__OP_eq, value, wf__const_f64(ir, red->dtype, 0));
-    wf__ref zeros = wf__zero_of(ir, value, WF_F64);
+    wf__ref zeros = wf__zero_of(ir, wf__cast(ir, value, WF_F64));
     zeros = wf__op2(ir, WF__OP_sub, kept_element(s, a->g, red->count), zeros);
     wf__ref others =
         wf__op2(ir, WF__OP_div, kept_element(s, a->g, red->product), wf__op3(ir, WF__OP_select, none, one, value));
-    return wf__beside_zeros(ir, others, zeros, wf__cast(ir, wf__change_of(ir, zeros), red->dtype), 0);
+    return wf__beside_zeros(ir, others, zeros, wf__cast(ir, zeros, red->dtype), 0);
 }
 
 /* ---- values ---- */
@@ -240,7 +240,7 @@ static wf_status find_values(const wf__split *s)
             continue;
         wf__ref none = wf__op2(ir, WF__OP_eq, value, wf__const_f64(ir, red->dtype, 0));
         wf__ref other = wf__op3(ir, WF__OP_select, none, wf__const_f64(ir, red->dtype, 1), value);
-        wf__ref zero = wf__zero_of(ir, value, WF_F64);
+        wf__ref zero = wf__zero_of(ir, wf__cast(ir, value, WF_F64));
         join_to(g, var[SETS * of->red + 1], WF_JOIN_ADD, where_joined(&a, of, zero, WF_JOIN_ADD));
         join_to(g, var[SETS * of->red + 2], WF_JOIN_MUL, where_joined(&a, of, other, WF_JOIN_MUL));
     }
