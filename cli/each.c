@@ -196,6 +196,8 @@ static void describe_settings(each *e)
     e->settings = append(e->settings, "dtype %d pixel %a %a %a stack %d volume %d shape %s fast %d\n", (int)f->store_as,
                          f->spacing[0], f->spacing[1], f->spacing[2], f->stack, f->volume,
                          c->shape.rank ? shape_text(c->shape, shape) : "-", e->arguments.fast_math);
+    if (f->pyramid)
+        e->settings = append(e->settings, "pyramid %d\n", (int)f->coarsest);
 }
 
 /* ---- work ---- */

@@ -9,7 +9,7 @@ const char help_info[] =
     "  weft info                  this machine: version, devices, vector unit, LLVM, cache\n"
     "  weft info vol.map *.tif    what the headers of files say: shape, type, pixel size and origin; whether the file is\n"
     "                             a volume, a stack or in colour; angles and space group of a crystal; the size of an\n"
-    "                             extended header\n"
+    "                             extended header; the levels of an image in OME-Zarr, each with its path\n"
     "  weft info run_data.star    the tables of a STAR file, and their columns\n"
     "  mpirun -n 4 weft info --mpi  the MPI that Weft finds, and where its ranks are; WEFT_MPI names one\n\n"
     "Kernels are compiled by a libLLVM of version 15 to 22; WEFT_LLVM=path or WEFT_LLVM=19 names one. Compiled\n"
@@ -116,6 +116,35 @@ static int tables(wf_context *ctx, const char *path)
     return star ? EXIT_OK : EXIT_FAILED;
 }
 
+static void print_place(const char *what, const double at[3])
+{
+    printf("%s %.6g %.6g %.6g A (z y x)", what, at[0], at[1], at[2]);
+}
+
+static bool is_zero(const double at[3]) { return at[0] == 0 && at[1] == 0 && at[2] == 0; }
+
+/* Prints the levels of an image of OME-Zarr: how to name each, shape and spacing. */
+static int print_levels(wf_context *ctx, const char *path, int levels)
+{
+    int result = EXIT_OK;
+    const size_t n = strlen(path);
+    for (int32_t k = 0; k < levels; k++) {
+        char buf[256];
+        wf_meta m = { .size = sizeof m };
+        wf_shape shape;
+        if (wf_probe_level(ctx, path, k, &m, NULL, &shape) != WF_OK) {
+            result = failed_in(ctx);
+            wf_clear_error(ctx);
+            continue;
+        }
+        printf("  level %d  %s%s%s: %s", k, path, path[n - 1] == '/' ? "" : "/", m.level, shape_text(shape, buf));
+        if (!is_zero(m.spacing))
+            print_place(", spacing", m.spacing);
+        putchar('\n');
+    }
+    return result;
+}
+
 static int header(wf_context *ctx, const char *path)
 {
     if (has_suffix(path, ".star") || has_suffix(path, ".star.gz"))
@@ -133,15 +162,19 @@ static int header(wf_context *ctx, const char *path)
     if (strcmp(wf_stored_name(m.stored), wf_dtype_name(dtype)) != 0)
         printf(" (stored as %s)", wf_stored_name(m.stored));
     printf("%s\n", kind_text(&m, shape, kind));
-    if (m.spacing[0] > 0 || m.spacing[1] > 0 || m.spacing[2] > 0)
-        printf("  spacing %.6g %.6g %.6g A (z y x)\n", m.spacing[0], m.spacing[1], m.spacing[2]);
-    if (m.origin[0] != 0 || m.origin[1] != 0 || m.origin[2] != 0)
-        printf("  origin  %.6g %.6g %.6g A (z y x)\n", m.origin[0], m.origin[1], m.origin[2]);
+    if (!is_zero(m.spacing)) {
+        print_place("  spacing", m.spacing);
+        putchar('\n');
+    }
+    if (!is_zero(m.origin)) {
+        print_place("  origin ", m.origin);
+        putchar('\n');
+    }
     print_cell(&m);
     if (m.extended_bytes)
         printf("  extended header of %d bytes%s%s\n", (int)m.extended_bytes, *m.extended_type ? ": " : "",
                m.extended_type);
-    return EXIT_OK;
+    return m.levels > 1 ? print_levels(ctx, path, m.levels) : EXIT_OK;
 }
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------ */

@@ -93,6 +93,7 @@ static int no_such_stored(const command *c, const char *text)
 
 int take_fact(const command *self, facts *f, int fact, const char *text)
 {
+    long n = 0;
     switch (fact) {
     case FACT_DTYPE:
         f->store_as = parse_stored(text);
@@ -104,6 +105,15 @@ int take_fact(const command *self, facts *f, int fact, const char *text)
     case FACT_STACK:
         f->stack = true;
         break;
+    case FACT_COARSEST:
+        if (!parse_int(text, 1, INT32_MAX, &n))
+            return misused(self, "--coarsest %s: give a number of samples, as 256", text);
+        f->coarsest = (int32_t)n;
+        f->pyramid = true;
+        return EXIT_OK;
+    case FACT_PYRAMID:
+        f->pyramid = true;
+        return EXIT_OK;
     default:
         f->volume = true;
         break;
@@ -127,6 +137,9 @@ int check_facts(const command *self, wf_context *ctx, const facts *f, const char
     if ((f->stack || f->volume) && format != WF_FORMAT_MRC && !ome)
         return misused(self, "--%s: only MRC and OME files say that, and %s is none", f->stack ? "stack" : "volume",
                        path);
+    if (f->pyramid && !has_suffix(path, ".ome.zarr"))
+        return misused(self, "--%s: only .ome.zarr has levels, and %s is another file",
+                       f->coarsest ? "coarsest" : "pyramid", path);
     if (f->volume && of_stacks)
         return misused(self, "--volume: the suffix %s is that of a stack", of_stacks);
     return EXIT_OK;
@@ -137,6 +150,8 @@ void apply_facts(const facts *f, wf_meta *meta)
     meta->size = sizeof *meta;
     meta->store_as = f->store_as;
     meta->is_stack = (meta->is_stack || f->stack) && !f->volume;
+    meta->pyramid = f->pyramid;
+    meta->coarsest = f->coarsest;
     if (f->spacing[0] > 0)
         memcpy(meta->spacing, f->spacing, sizeof meta->spacing);
 }

@@ -7,7 +7,7 @@ const char help_convert[] =
     "  weft convert vol.map small.mrc --dtype f16\n"
     "  weft convert movie.mrc movie.tif --dtype u8 --deflate\n"
     "  weft convert image.npy image.mrc --pixel 1.35\n"
-    "  weft convert tomogram.mrc tomogram.ome.zarr --zstd\n"
+    "  weft convert tomogram.mrc tomogram.ome.zarr --zstd --pyramid\n"
     "  weft convert movie.eer movie.tif --group 30 --deflate\n"
     "  weft convert movie.tif movie.mrcs --gain gain.mrc --dtype f16\n\n"
     "Values stay as they are, unless --dtype or the format asks for others: rounded, cut to the range.\n\n"
@@ -15,7 +15,7 @@ const char help_convert[] =
     "  --pixel A              the pixel size in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
     "  --stack, --volume      what the first of three axes of an MRC or OME file is\n"
     "  --lzw, --deflate       compresses a TIFF file; --deflate also Zarr\n"
-    "  --zstd                 compresses Zarr\n\n"
+    "  --zstd                 compresses Zarr\n" PYRAMID_HELP "\n"
     "Names that end with .ome.tif and .ome.zarr make OME-TIFF and OME-Zarr, which say axes and pixel size.\n" MOVIE_HELP;
 
 enum { FACT, LZW = FACT_COUNT, DEFLATE, ZSTD, MOVIE };

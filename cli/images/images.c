@@ -29,7 +29,7 @@ int job_next(job *j)
 /* Facts that say how to read the input are no demands on the output. */
 static int check_target(job *j)
 {
-    facts stored = { .store_as = j->facts.store_as };
+    facts stored = { .store_as = j->facts.store_as, .pyramid = j->facts.pyramid, .coarsest = j->facts.coarsest };
     int result = check_output(&j->a, j->ctx, j->out, 0);
     return result == EXIT_OK ? check_facts(j->a.command, j->ctx, &stored, j->out) : result;
 }
@@ -113,6 +113,8 @@ int job_save(job *j, wf_array *result, const image *from)
     progress_begin("writing");
     wf_meta meta = from->meta;
     meta.store_as = j->facts.store_as;
+    meta.pyramid = j->facts.pyramid;
+    meta.coarsest = j->facts.coarsest;
     bool ok = result && wf_save(result, j->out, &meta) == WF_OK;
     wf_release(result);
     return ok ? EXIT_OK : failed_in(j->ctx);

@@ -31,7 +31,7 @@ enum { IMAGE_OUT, IMAGE_FACT, IMAGE_OWN = IMAGE_FACT + FACT_COUNT };
     "  --threads N            0: all cores (the default)\n"
 #define IMAGE_HELP                                                                          \
     "  -o FILE                the result; the suffix selects MRC, NPY, TIFF, PNG or Zarr\n" \
-    "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n" INPUT_HELP
+    "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n" PYRAMID_HELP INPUT_HELP
 static inline job job_of(const command *self, const option *options, int argc, char **argv, int most)
 {
     return (job){ .a = { .command = self, .options = options, .argc = argc, .argv = argv }, .most = most };

@@ -74,6 +74,11 @@ typedef struct wf_meta {
     /* Saving: the MRC file whose extended header is copied if the extents are the same; NULL: none. Loading: NULL. */
     const char *extended_from;
     int32_t channels; /* loading PNG, TIFF: so many samples of a pixel are the last axis, else 0. Saving: not used */
+    /* OME-Zarr: an image may have levels, each with half as many samples along the axes in space as the level before. */
+    bool pyramid;     /* saving: levels are added until no axis in space has more than `coarsest` samples */
+    int32_t coarsest; /* saving: 0: 256 */
+    int32_t levels;   /* loading a group: the number of levels, else 0. Saving: not used */
+    char level[128];  /* loading a group: the path in it of the level that is loaded, else "". Saving: not used */
 } wf_meta;
 
 /* Loads a file as a new array in C order: [h,w], [n,h,w], [d,h,w], [n,d,h,w]; with c > 1 channels [..,h,w,c].
@@ -87,6 +92,13 @@ WF_API wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta);
 /* Reads only the header: fills meta, dtype and shape (each may be NULL) as wf_load would.
  * Errors: also a file shorter than its header claims (in gzip: than it can be); the results are untouched. */
 WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape);
+
+/* Does what wf_probe does for a level of an image of OME-Zarr; `path`: its group. Level 0 is what wf_load loads; the path of
+ * a level is that of the group, a slash, and meta->level.
+ * Errors: also WF_ERR_ARG: there is no such level; a level with more samples along an axis than the one before.
+ * Example: wf_status status = wf_probe_level(ctx, "tomogram.ome.zarr", 1, &meta, NULL, &shape); */
+WF_API wf_status wf_probe_level(wf_context *ctx, const char *path, int32_t level, wf_meta *meta, wf_dtype *dtype,
+                                wf_shape *shape);
 
 /* Writes `array` to a file that appears whole or not at all. The suffix of `path`, else meta->format, names the format.
  * Dtypes: converted to meta->store_as, else to the nearest type of the format: rounded to nearest and clamped.

@@ -35,14 +35,14 @@ static PyObject *dict_of(const wf_meta *m)
     }
     if (!labels)
         return NULL;
-    return Py_BuildValue("{s:z,s:z,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:i,s:i,s:s,s:i}", "format",
+    return Py_BuildValue("{s:z,s:z,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:i,s:i,s:s,s:i,s:i,s:s}", "format",
                          wf_format_name(m->format), "stored", wf_stored_name(m->stored), "spacing",
                          numbers(m->spacing, 3), "origin", numbers(m->origin, 3), "angles", numbers(m->angles, 3),
                          "is_stack", PyBool_FromLong(m->is_stack), "lzw", PyBool_FromLong(m->lzw), "deflate",
                          PyBool_FromLong(m->deflate), "zstd", PyBool_FromLong(m->zstd), "labels", labels, "extent",
                          integers(m->extent, 3), "cell", integers(m->cell, 3), "start", integers(m->start, 3),
                          "space_group", (int)m->space_group, "extended_bytes", (int)m->extended_bytes, "extended_type",
-                         m->extended_type, "channels", (int)m->channels);
+                         m->extended_type, "channels", (int)m->channels, "levels", (int)m->levels, "level", m->level);
 }
 
 typedef struct source {
@@ -132,7 +132,9 @@ static bool take_meta(wfpy_call *call, PyObject *dict, wf_meta *m)
         wfpy_take_bool(call, entry(&s, "durable"), &m->durable) && take_int32s(&s, "extent", m->extent) &&
         take_int32s(&s, "cell", m->cell) && take_int32s(&s, "start", m->start) &&
         wfpy_take_int32(call, entry(&s, "space_group"), &m->space_group) &&
-        wfpy_take_text(call, entry(&s, "extended_from"), &m->extended_from) && take_labels(&s, m);
+        wfpy_take_text(call, entry(&s, "extended_from"), &m->extended_from) && take_labels(&s, m) &&
+        wfpy_take_bool(call, entry(&s, "pyramid"), &m->pyramid) &&
+        wfpy_take_int32(call, entry(&s, "coarsest"), &m->coarsest);
     m->format = (wf_format)format;
     m->stored = (wf_stored)stored;
     m->store_as = (wf_stored)store_as;

@@ -262,9 +262,10 @@ static wf_array *cut_for(const job *j, const wf_array *array, const wfl_io_outpu
 
 /* ---- writing ---- */
 
-/* The temporary file of the first rank. */
+/* The temporary file of the first rank, and the steps that follow. */
 typedef struct shared_name {
     char text[4096];
+    int32_t steps;
 } shared_name;
 
 /* The first rank begins the file, and all others join it. *is_open: out is. */
@@ -284,6 +285,7 @@ static wf_status open_parts(const job *j, const wfl_io_source *what, const wfl_i
             status = wfl_io_fail_errno(j->ctx, j->path, "write", code);
         else if (*is_open)
             strcpy(name->text, temp);
+        name->steps = *is_open ? out->steps : 0;
     }
     status = agree(j, status);
     if (status == WF_OK)
@@ -291,6 +293,9 @@ static wf_status open_parts(const job *j, const wfl_io_source *what, const wfl_i
     if (status == WF_OK && j->rank > 0) {
         status = wfl_io_output_open(what, format, meta, name->text, out);
         *is_open = status == WF_OK;
+        if (*is_open && out->steps != name->steps)
+            status = wfl_io_fail(j->ctx, j->path, WF_ERR_CONTRACT, "its metadata ask for %d levels, on rank 0 for %d",
+                                 out->steps + 1, (int)name->steps + 1);
     }
     free(name);
     return status;
@@ -347,6 +352,7 @@ static wf_status save_parts(const job *j, const wf_array *array, const wfl_io_fo
     status = agree(j, status);
     if (status == WF_OK)
         status = agree(j, open_parts(j, &what, format, meta, &out, &is_open));
+    const int steps = status == WF_OK ? out.steps : 0;
     const bool counted = status == WF_OK && out.stats && out.layout.type->parts == 1;
     wf_array *cut = status == WF_OK ? cut_for(j, array, &out) : NULL;
     if (status == WF_OK && !cut)
@@ -356,6 +362,11 @@ static wf_status save_parts(const job *j, const wf_array *array, const wfl_io_fo
         status = write_block(j, cut, &out);
     }
     wf_release(cut);
+    for (int k = 1; k <= steps; k++) {
+        status = agree(j, status);
+        if (status == WF_OK)
+            status = format->derive(&out, k, j->rank, j->n);
+    }
     if (is_open && j->rank > 0)
         status = wfl_io_output_close(&out, status);
     else if (status == WF_OK && out.writer.code)

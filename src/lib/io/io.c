@@ -141,11 +141,9 @@ static wf_status recognise(wfl_io_reader *reader, const wfl_io_format **format)
     return WF_OK;
 }
 
-wf_status wfl_io_input_open(wf_context *ctx, const char *path, const wf_movie *movie, wfl_io_input *in)
+/* Opens a file, which `in` describes. */
+static wf_status open_input(wf_context *ctx, const char *path, wfl_io_input *in)
 {
-    *in = (wfl_io_input){ .image = { .meta = { .size = sizeof in->image.meta } } };
-    in->group = movie ? movie->group : 0;
-    in->factor = movie ? movie->factor : 0;
     struct stat info;
     wf_status status = WF_OK;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
@@ -156,6 +154,9 @@ wf_status wfl_io_input_open(wf_context *ctx, const char *path, const wf_movie *m
         if (status != WF_OK)
             return status;
         status = recognise(&in->reader, &in->format);
+        if (status == WF_OK && in->level)
+            status = wfl_io_fail(ctx, path, WF_ERR_ARG, "level %d of a file of %s, which has no levels", in->level,
+                                 in->format->name);
     }
     if (status == WF_OK)
         status = in->format->open(in);
@@ -164,6 +165,20 @@ wf_status wfl_io_input_open(wf_context *ctx, const char *path, const wf_movie *m
     else
         wfl_io_input_close(in);
     return status;
+}
+
+wf_status wfl_io_input_open(wf_context *ctx, const char *path, const wf_movie *movie, wfl_io_input *in)
+{
+    *in = (wfl_io_input){ .image = { .meta = { .size = sizeof in->image.meta } } };
+    in->group = movie ? movie->group : 0;
+    in->factor = movie ? movie->factor : 0;
+    return open_input(ctx, path, in);
+}
+
+wf_status wfl_io_input_open_level(wf_context *ctx, const char *path, int level, wfl_io_input *in)
+{
+    *in = (wfl_io_input){ .level = level, .image = { .meta = { .size = sizeof in->image.meta } } };
+    return open_input(ctx, path, in);
 }
 
 void wfl_io_input_close(wfl_io_input *in)
@@ -271,6 +286,8 @@ static wf_status check_meta(wf_context *ctx, const char *path, const wf_meta *me
             return wfl_io_fail(ctx, path, WF_ERR_ARG, "meta.cell[%d] is %d (must not be negative)", axis,
                                meta->cell[axis]);
     }
+    if (meta->coarsest < 0)
+        return wfl_io_fail(ctx, path, WF_ERR_ARG, "meta.coarsest is %d (must not be negative)", meta->coarsest);
     if (meta->space_group < 0 || meta->space_group > 230)
         return wfl_io_fail(ctx, path, WF_ERR_ARG, "meta.space_group is %d (must be 0..230)", meta->space_group);
     return WF_OK;

@@ -3,8 +3,8 @@
  * compressed files (gzip.c), packed chunks (codec.c), the bounded reader and the atomic writer (file.c), runs of samples
  * (convert.c), statistics of them (statistics.c), whole arrays of them (samples.c), what is common to all files that are
  * written (output.c), the formats, their table (io.c), movies (movie.c), files as memory (mapped.c), parts of files
- * (parts.c), files of distributed arrays (distributed.c), and files that grow (append.c). STAR tables have a header of
- * their own (star.h), and so have JSON (json.h), OME-Zarr (ome.h), OME-TIFF (ome_xml.h), the two halves of Zarr (zarr.h)
+ * (parts.c), levels of images (levels.c), files of distributed arrays (distributed.c), and files that grow (append.c). STAR tables have a header of
+ * their own (star.h), and so have JSON (json.h), OME-Zarr (ome.h), OME-TIFF (ome_xml.h), the parts of Zarr (zarr.h)
  * and those of EER (eer.h).
  *
  * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
@@ -333,6 +333,7 @@ typedef struct wfl_io_input {
     int64_t group; /* of movies: frames that are added to an image; 0: 1 */
     int factor;    /* of movies: pixels of an image along one of the detector; 0: 1 */
     bool grouped;  /* the format takes care of both */
+    int level;     /* of an image in a group of Zarr */
     const struct wfl_io_format *format;
     wfl_io_image image;
     wfl_io_layout layout;      /* of the whole file, for formats without `read` */
@@ -355,6 +356,7 @@ typedef struct wfl_io_output {
     bool shared;             /* several processes write: each part is written once, by one of them */
     const char *folder;      /* of formats whose files are folders: the temporary one, which is the format's */
     wfl_io_stats_part *part; /* in place of `stats`, for the values of a part that is stored in order */
+    int steps;               /* of `derive` */
     void *state;             /* of the format */
 } wfl_io_output;
 
@@ -377,6 +379,9 @@ typedef struct wfl_io_format {
     /* Sets the extents of the boxes, along the axes of out->what, that one process stores as wholes if several write; boxes
      * begin at multiples of them. NULL, of a format with `write`: one process writes the file. */
     void (*unit)(const wfl_io_output *out, int64_t *unit);
+    /* Makes part `part` of `parts` of what follows from the values that are stored, in step 1, 2, ... of out->steps, if
+     * several processes write. All of them have ended the step before. With one process, or NULL, `finish` does it. */
+    wf_status (*derive)(wfl_io_output *out, int step, int part, int parts);
     /* With status WF_OK completes the file. Frees `state`. Returns the status. NULL: there is nothing to do. */
     wf_status (*finish)(wfl_io_output *out, wf_status status);
     /* Sets the first *bytes bytes of a file, at most 12 + 65536, that gets `count` more images (elements along the first
@@ -421,6 +426,8 @@ wf_status wfl_io_check_saving(wf_context *ctx, const char *path, const wf_meta *
 void wfl_io_copy_meta(wf_meta *to, size_t to_size, const wf_meta *from, size_t from_size);
 /* Opens a file and reads its header. Nothing to close on error. `movie`: its group and factor count; NULL: none. */
 wf_status wfl_io_input_open(wf_context *ctx, const char *path, const wf_movie *movie, wfl_io_input *in);
+/* The same, of a level of the image in a group of Zarr. */
+wf_status wfl_io_input_open_level(wf_context *ctx, const char *path, int level, wfl_io_input *in);
 /* Reads a box to memory in C order. */
 wf_status wfl_io_input_fill(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to);
 void wfl_io_input_close(wfl_io_input *in);

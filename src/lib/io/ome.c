@@ -34,18 +34,29 @@ static wf_status read_file(wf_context *ctx, const char *folder, const char *name
     return status;
 }
 
-/* Finds the level in a list of images. Returns the image, and its list entry in *dataset; NULL: there is none. */
-static const char *find_level(const char *images, const char *level, const char **dataset, char path[OME_PATH])
+/* Finds the level in a list of images by its path. Returns the image, and its list entry in *dataset; NULL: there is none. */
+static const char *find_by_path(const char *images, const char *level, const char **dataset)
 {
+    char path[OME_PATH];
     for (const char *image = wfl_json_first(images); image; image = wfl_json_next(image))
         for (const char *at = wfl_json_first(wfl_json_member(image, "datasets")); at; at = wfl_json_next(at))
-            if (wfl_json_text(wfl_json_member(at, "path"), path, OME_PATH) && *path &&
-                (!level || strcmp(path, level) == 0)) {
+            if (wfl_json_text(wfl_json_member(at, "path"), path, OME_PATH) && *path && strcmp(path, level) == 0) {
                 *dataset = at;
                 return image;
             }
-    *path = 0;
     return NULL;
+}
+
+/* Finds a level of the first image that has levels; likewise. *dataset is NULL if the image has fewer. */
+static const char *find_by_number(const char *images, int number, const char **dataset)
+{
+    const char *image = wfl_json_first(images);
+    while (image && !wfl_json_first(wfl_json_member(image, "datasets")))
+        image = wfl_json_next(image);
+    *dataset = wfl_json_first(wfl_json_member(image, "datasets"));
+    for (int k = 0; k < number && *dataset; k++)
+        *dataset = wfl_json_next(*dataset);
+    return image;
 }
 
 /* A path that leads out of the group is none of a level. */
@@ -139,23 +150,37 @@ static void take_level(const char *image, const char *dataset, wfl_ome_level *ou
     }
 }
 
-wf_status wfl_ome_find(wf_context *ctx, const char *folder, const char *level, wfl_ome_level *out)
+/* Sets what the list of images says of a level. */
+static void find_level(const char *images, const char *level, int number, wfl_ome_level *out)
+{
+    const char *dataset = NULL;
+    const char *image = level ? find_by_path(images, level, &dataset) : find_by_number(images, number, &dataset);
+    for (const char *at = wfl_json_first(wfl_json_member(image, "datasets")); at; at = wfl_json_next(at))
+        out->levels++;
+    if (!dataset)
+        return;
+    if (!wfl_json_text(wfl_json_member(dataset, "path"), out->path, OME_PATH) || !*out->path)
+        out->problem = "has no path of 1 to 127 characters";
+    else if (!is_inside(out->path))
+        out->problem = "has a path that leads out of the group";
+    else
+        take_level(image, dataset, out);
+    if (out->problem)
+        *out->path = 0;
+}
+
+wf_status wfl_ome_find(wf_context *ctx, const char *folder, const char *level, int number, wfl_ome_level *out)
 {
     static const char *const files[] = { "/zarr.json", "/.zattrs" };
     wf_status status = WF_OK;
     *out = (wfl_ome_level){ 0 };
-    for (int i = 0; i < 2 && status == WF_OK && !*out->path; i++) {
+    for (int i = 0; i < 2 && status == WF_OK && !out->levels; i++) {
         char *text = NULL;
         status = read_file(ctx, folder, files[i], &text);
         if (text && !wfl_json_check(text)) {
             const char *attributes = i == 0 ? wfl_json_member(text, "attributes") : text;
-            const char *ome = wfl_json_member(attributes, "ome"), *dataset = NULL;
-            const char *images = wfl_json_member(ome ? ome : attributes, "multiscales");
-            const char *image = find_level(images, level, &dataset, out->path);
-            if (image && is_inside(out->path))
-                take_level(image, dataset, out);
-            else
-                *out->path = 0;
+            const char *ome = wfl_json_member(attributes, "ome");
+            find_level(wfl_json_member(ome ? ome : attributes, "multiscales"), level, number, out);
         }
         free(text);
     }
