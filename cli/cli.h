@@ -40,16 +40,17 @@ typedef struct facts {
     int32_t coarsest; /* the greatest extent of the last of them; 0 = not given */
 } facts;
 /* The options of facts, for tables of options, and their numbers after the first of them. */
-#define FACT_OPTIONS                                                                                                 \
-    { "dtype", 0, true }, { "pixel", 0, true }, { "stack", 0, false }, { "volume", 0, false }, { "pyramid", 0, false }, \
-    {                                                                                                                \
-        "coarsest", 0, true                                                                                          \
+#define FACT_OPTIONS                                                                           \
+    { "dtype", 0, true }, { "pixel", 0, true }, { "stack", 0, false }, { "volume", 0, false }, \
+        { "pyramid", 0, false },                                                               \
+    {                                                                                          \
+        "coarsest", 0, true                                                                    \
     }
 enum { FACT_DTYPE, FACT_PIXEL, FACT_STACK, FACT_VOLUME, FACT_PYRAMID, FACT_COARSEST, FACT_COUNT };
 /* The help of the last two. */
-#define PYRAMID_HELP                                                                                                \
+#define PYRAMID_HELP                                                                                                 \
     "  --pyramid              OME-Zarr (.ome.zarr) gets levels, each of means of 2 x 2 (2 x 2 x 2) samples of the\n" \
-    "                         one before, until no axis of an image or volume has more than 256 samples\n"         \
+    "                         one before, until no axis of an image or volume has more than 256 samples\n"           \
     "  --coarsest N           likewise, until no axis has more than N samples\n"
 /* Takes one option. Returns an exit code. */
 int take_fact(const command *self, facts *f, int fact, const char *text);

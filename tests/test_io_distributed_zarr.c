@@ -230,18 +230,21 @@ static void stores_have_the_bytes_of_one_process(void **state)
         wf_dtype dtype;
         wf_stored store_as;
         bool is_stack, deflate, zstd;
+        int32_t coarsest; /* of levels; 0: there are none */
     } stores[] = {
-        { "a.zarr", { .rank = 3, .dim = { 3, 1030, 300 } }, WF_I16, 0, true, false, false },
-        { "b.zarr", { .rank = 3, .dim = { 131, 150, 129 } }, WF_U8, 0, false, false, false },
-        { "c.zarr", { .rank = 1, .dim = { 2100000 } }, WF_U8, 0, false, false, false },
-        { "d.zarr", { .rank = 2, .dim = { 3, 2 } }, WF_F64, 0, false, false, false },
-        { "e.zarr", { .rank = 2, .dim = { 0, 5 } }, WF_F32, 0, false, false, false },
-        { "f.zarr", { .rank = 2, .dim = { 5, 1031 } }, WF_C64, 0, false, false, false },
-        { "g.zarr", { .rank = 3, .dim = { 1030, 5, 2 } }, WF_F32, WF_STORED_C64, false, false, false },
-        { "h.zarr", { .rank = 4, .dim = { 3, 2, 130, 7 } }, WF_BF16, 0, false, false, false },
-        { "i.zarr", { .rank = 2, .dim = { 1500, 7 } }, WF_F64, WF_STORED_U8, false, true, false },
-        { "j.zarr", { .rank = 3, .dim = { 7, 19, 1100 } }, WF_F32, 0, true, false, true },
-        { "k.ome.zarr", { .rank = 3, .dim = { 5, 12, 1031 } }, WF_F32, 0, true, true, false },
+        { "a.zarr", { .rank = 3, .dim = { 3, 1030, 300 } }, WF_I16, 0, true, false, false, 0 },
+        { "b.zarr", { .rank = 3, .dim = { 131, 150, 129 } }, WF_U8, 0, false, false, false, 0 },
+        { "c.zarr", { .rank = 1, .dim = { 2100000 } }, WF_U8, 0, false, false, false, 0 },
+        { "d.zarr", { .rank = 2, .dim = { 3, 2 } }, WF_F64, 0, false, false, false, 0 },
+        { "e.zarr", { .rank = 2, .dim = { 0, 5 } }, WF_F32, 0, false, false, false, 0 },
+        { "f.zarr", { .rank = 2, .dim = { 5, 1031 } }, WF_C64, 0, false, false, false, 0 },
+        { "g.zarr", { .rank = 3, .dim = { 1030, 5, 2 } }, WF_F32, WF_STORED_C64, false, false, false, 0 },
+        { "h.zarr", { .rank = 4, .dim = { 3, 2, 130, 7 } }, WF_BF16, 0, false, false, false, 0 },
+        { "i.zarr", { .rank = 2, .dim = { 1500, 7 } }, WF_F64, WF_STORED_U8, false, true, false, 0 },
+        { "j.zarr", { .rank = 3, .dim = { 7, 19, 1100 } }, WF_F32, 0, true, false, true, 0 },
+        { "k.ome.zarr", { .rank = 3, .dim = { 5, 12, 1031 } }, WF_F32, 0, true, true, false, 0 },
+        { "l.ome.zarr", { .rank = 3, .dim = { 5, 12, 2061 } }, WF_I16, 0, true, true, false, 200 },
+        { "m.ome.zarr", { .rank = 3, .dim = { 20, 150, 270 } }, WF_U8, 0, false, false, false, 20 },
     };
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
         const bool ome = strstr(stores[i].path, ".ome.") != NULL;
@@ -249,6 +252,8 @@ static void stores_have_the_bytes_of_one_process(void **state)
         j.meta.is_stack = stores[i].is_stack;
         j.meta.deflate = stores[i].deflate;
         j.meta.zstd = stores[i].zstd;
+        j.meta.pyramid = stores[i].coarsest > 0;
+        j.meta.coarsest = stores[i].coarsest;
         if (ome)
             j.meta.spacing[1] = j.meta.spacing[2] = 1.5;
         const char *same = ome ? "same.ome.zarr" : "same.zarr";
@@ -481,15 +486,18 @@ static void failures_leave_nothing(void **state)
     (void)state;
     wf_array *whole = make(WF_F32, SHAPE(6, 20, 30));
     job j = { .path = "out.zarr", .values = map(whole), .meta = { .size = sizeof j.meta, .is_stack = true } };
-    for (int how = 0; how < 4; how++) {
-        j.path = how == 3 ? "out.ome.zarr" : "out.zarr";
+    for (int how = 0; how < 5; how++) {
+        j.path = how >= 3 ? "out.ome.zarr" : "out.zarr";
         j.cut = how % 2 ? LAST_AXIS : FIRST_AXIS;
         j.meta.deflate = how >= 2;
         j.meta.durable = how >= 1;
+        j.meta.pyramid = how == 4;
+        j.meta.coarsest = 16; /* two levels */
         const int calls = fail_each(&j, 3, SYSTEM);
         print_message("%s: %d calls of the system fail\n", j.path, calls);
         assert_true(calls >= 9); /* a folder, its metadata, 6 chunks, a name */
     }
+    j.meta.durable = false; /* flushing takes long */
     print_message("%d allocations fail\n", fail_each(&j, 3, MEMORY));
     wf_release(whole);
 }

@@ -1,4 +1,4 @@
-/* test_io_memory_fails.c - STAR tables, Zarr arrays and movies with the first, second, ... allocation failing: the call
+/* test_io_memory_fails.c - STAR tables, Zarr arrays, groups of OME-Zarr with one level and several, OME-TIFF and movies with the first, second, ... allocation failing: the call
  * returns WF_ERR_MEMORY, or the result that it has with all memory; nothing leaks.
  *
  * Files are read and written by code that allocates by the C library, not by wf__alloc, which memory_fails.h makes fail.
@@ -7,6 +7,7 @@
  *
  * ctest: long
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -104,6 +105,86 @@ static wf_status store_packed(wf_context *ctx, bool zstd)
 static wf_status store(wf_context *ctx) { return store_packed(ctx, false); }
 static wf_status store_zstd(wf_context *ctx) { return store_packed(ctx, true); }
 
+/* ---- OME ---- */
+
+/* Saves an array with everything that `meta` asks for, loads what `then` names, and compares element `at`. */
+static wf_status save_image(wf_context *ctx, const char *path, const wf_meta *meta, const char *then, int64_t count,
+                            int64_t at, double expected)
+{
+    nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    float v[256] = { 0 };
+    wf_array *a = wf_array_iota(ctx, WF_F32, WF_SHAPE(4, 6, 9), NULL);
+    wf_array *b = a && wf_save(a, path, meta) == WF_OK ? wf_load(ctx, then, NULL) : NULL;
+    const bool ok = b && wf_array_count(b) == count && wf_download(b, v, (size_t)count * sizeof *v) == WF_OK;
+    if (ok)
+        assert_true(v[at] == (float)expected);
+    else
+        assert_true(!b || wf_array_count(b) == count);
+    wf_release(a);
+    wf_release(b);
+    return ok ? WF_OK : failure(ctx);
+}
+
+static wf_status group(wf_context *ctx)
+{
+    const wf_meta meta = { .size = sizeof meta, .spacing = { 2, 2, 2 } };
+    return save_image(ctx, "fails.ome.zarr", &meta, "fails.ome.zarr", 216, 215, 215);
+}
+
+/* Levels 4 x 6 x 9 and 2 x 3 x 4. */
+static wf_status pyramid(wf_context *ctx)
+{
+    const wf_meta meta = {
+        .size = sizeof meta, .spacing = { 2, 2, 2 }, .pyramid = true, .coarsest = 5, .deflate = true
+    };
+    const wf_status status = save_image(ctx, "fails.ome.zarr", &meta, "fails.ome.zarr/1", 24, 0, 32);
+    wf_meta probed = { .size = sizeof probed };
+    wf_shape shape = { 0 };
+    if (status != WF_OK)
+        return status;
+    if (wf_probe_level(ctx, "fails.ome.zarr", 1, &probed, NULL, &shape) != WF_OK)
+        return failure(ctx);
+    assert_true(probed.levels == 2 && probed.spacing[0] == 4 && probed.origin[2] == 1 && shape.dim[2] == 4);
+    return WF_OK;
+}
+
+/* A group with levels that is written in two parts, of which chunks have elements of both. */
+static wf_status pyramid_in_parts(wf_context *ctx)
+{
+    const wf_meta meta = { .size = sizeof meta, .pyramid = true, .coarsest = 5, .is_stack = true };
+    nftw("fails.ome.zarr", remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    uint8_t v[24] = { 0 };
+    wf_array *half = wf_full(ctx, WF_U8, WF_SHAPE(2, 3, 8), 7);
+    wf_file *file = half ? wf_file_create(ctx, "fails.ome.zarr", WF_U8, WF_SHAPE(2, 6, 8), &meta) : NULL;
+    bool ok = file && wf_file_write(file, half, WF_SHAPE(0, 0, 0)) == WF_OK &&
+              wf_file_write(file, half, WF_SHAPE(0, 3, 0)) == WF_OK && wf_file_finish(file) == WF_OK;
+    wf_file_free(file);
+    wf_array *b = ok ? wf_load(ctx, "fails.ome.zarr/1", NULL) : NULL;
+    ok = b && wf_array_count(b) == 24 && wf_download(b, v, 24) == WF_OK;
+    if (ok)
+        assert_true(v[0] == 7 && v[23] == 7);
+    wf_release(half);
+    wf_release(b);
+    return ok ? WF_OK : failure(ctx);
+}
+
+static wf_status ome_tiff(wf_context *ctx)
+{
+    const wf_meta meta = { .size = sizeof meta, .spacing = { 2, 2, 2 } };
+    return save_image(ctx, "fails.ome.tif", &meta, "fails.ome.tif", 216, 100, 100);
+}
+
+/* No folder or file with a temporary name is left. */
+static void check_leftovers(void)
+{
+    DIR *dir = opendir(".");
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (strncmp(entry->d_name, ".weft-", 6) == 0)
+            fail_msg("%s is left", entry->d_name);
+    closedir(dir);
+}
+
 /* ---- movies ---- */
 
 static void write_movie(void)
@@ -141,11 +222,17 @@ int main(void)
         { "tables", tables, WF_INTERP, 1 },
         { "store", store, WF_INTERP, 1 },
         { "movie", movie, WF_INTERP, 1 },
+        { "group", group, WF_INTERP, 1 },
+        { "pyramid", pyramid, WF_INTERP, 1 },
+        { "pyramid_in_parts", pyramid_in_parts, WF_INTERP, 3 },
+        { "ome_tiff", ome_tiff, WF_INTERP, 1 },
         { "store_zstd", store_zstd, WF_INTERP, 1 }, /* the last one, for which a library may be missing */
     };
     bool has_zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL) != NULL;
     if (!has_zstd)
         fprintf(stderr, "libzstd.so.1 is not installed: the case store_zstd is left out\n");
     write_movie();
-    return run_memory_cases(cases, WF__COUNT(cases) - !has_zstd, NULL);
+    const int result = run_memory_cases(cases, WF__COUNT(cases) - !has_zstd, NULL);
+    check_leftovers();
+    return result;
 }

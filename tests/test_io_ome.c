@@ -123,10 +123,11 @@ static void what_is_not_understood_is_left_out(void **state)
     /* groups that stand for no level */
     static const char *const refused[][2] = {
         { "{\"multiscales\": []}", "the folder is a group (must be an array" },
-        { "{\"multiscales\": [{\"datasets\": [{\"path\": \"../a.zarr/0\"}]}]}", "the folder is a group" },
-        { "{\"multiscales\": [{\"datasets\": [{\"path\": \"/0\"}]}]}", "the folder is a group" },
-        { "{\"multiscales\": [{\"datasets\": [{\"path\": \"\"}]}]}", "the folder is a group" },
-        { "{\"multiscales\": [{\"datasets\": [{\"path\": \"7\"}]}]}", "the first level of the image is not there" },
+        { "{\"multiscales\": [{\"datasets\": [{\"path\": \"../a.zarr/0\"}]}]}",
+          "level 0 of the image has a path that leads out of the group" },
+        { "{\"multiscales\": [{\"datasets\": [{\"path\": \"/0\"}]}]}", "leads out of the group" },
+        { "{\"multiscales\": [{\"datasets\": [{\"path\": \"\"}]}]}", "level 0 of the image has no path" },
+        { "{\"multiscales\": [{\"datasets\": [{\"path\": \"7\"}]}]}", "level 0 of the image is not there" },
     };
     write_text("a.zarr/.zgroup", "{\"zarr_format\": 2}");
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {

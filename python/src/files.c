@@ -223,15 +223,18 @@ static PyObject *facts(const wf_meta *meta, wf_dtype dtype, const wf_shape *shap
 /* (dtype, shape, meta) */
 static PyObject *probe(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("probe", 1, 1, 1, "path")
+    BEGIN("probe", 2, 2, 1, "path", "level")
     call.is_long = true;
     const char *path;
+    int32_t level = -1;
     wf_shape shape;
     wf_dtype dtype;
     wf_meta meta = { .size = sizeof meta };
-    if (wfpy_bind(&signature, args, n, keywords, at) && take_path(&call, at[0], &path)) {
+    if (wfpy_bind(&signature, args, n, keywords, at) && take_path(&call, at[0], &path) &&
+        (!is_given(at[1]) || wfpy_take_int32(&call, at[1], &level))) {
         wfpy_call_begin(&call);
-        wf_status status = wf_probe(wfpy.context, path, &meta, &dtype, &shape);
+        wf_status status = is_given(at[1]) ? wf_probe_level(wfpy.context, path, level, &meta, &dtype, &shape)
+                                           : wf_probe(wfpy.context, path, &meta, &dtype, &shape);
         wfpy_call_return(&call);
         result = status == WF_OK ? facts(&meta, dtype, &shape) : wfpy_raise();
     }

@@ -35,14 +35,17 @@ class Meta:
     format, stored: the format and the type of the file, such as 'MRC' and 'i16'; store_as: the type wanted when saving.
     spacing, origin: in Angstrom, as (z, y, x), (y, x), or a number for all axes. is_stack: the first axis counts images.
     channels: so many samples of a pixel are the last axis; 0: it is x.
-    lzw, deflate, zstd: compression. durable: saving flushes the file to the disk. Of MRC: angles, labels, extent, cell,
-    start, space_group, extended_bytes, extended_type, extended_from. probe() adds dtype and shape."""
+    lzw, deflate, zstd: compression. durable: saving flushes the file to the disk. Of OME-Zarr: pyramid: saving adds levels
+    until no axis of an image or volume has more than `coarsest` samples (0: 256); levels, level: their number, and the path
+    in the group of the level that is loaded. Of MRC: angles, labels, extent, cell, start, space_group, extended_bytes,
+    extended_type, extended_from. probe() adds dtype and shape."""
 
     _FIELDS = {
         "format": None, "stored": None, "store_as": None, "spacing": (0.0, 0.0, 0.0), "origin": (0.0, 0.0, 0.0),
         "is_stack": False, "lzw": False, "deflate": False, "zstd": False, "durable": False, "angles": (0.0, 0.0, 0.0),
         "labels": (), "extent": (0, 0, 0), "cell": (0, 0, 0), "start": (0, 0, 0), "space_group": 0, "extended_bytes": 0,
-        "extended_type": "", "extended_from": None, "channels": 0, "dtype": None, "shape": None,
+        "extended_type": "", "extended_from": None, "channels": 0, "pyramid": False, "coarsest": 0, "levels": 0,
+        "level": "", "dtype": None, "shape": None,
     }
 
     def __init__(self, **fields: Any) -> None:
@@ -96,9 +99,11 @@ def load_region(path: Path, offset: Shape, shape: Shape) -> Array:
     return _c.load(path, offset, shape)[0]
 
 
-def probe(path: Path) -> Meta:
-    """What the header of a file says, with dtype and shape as load would give them."""
-    dtype, shape, facts = _c.probe(path)
+def probe(path: Path, level: int | None = None) -> Meta:
+    """What the header of a file says, with dtype and shape as load would give them.
+
+    level: of an image of OME-Zarr, whose group is `path`; f"{path}/{meta.level}" is the path of that level."""
+    dtype, shape, facts = _c.probe(path, level)
     return Meta(dtype=dtype, shape=shape, **facts)
 
 
