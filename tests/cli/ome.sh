@@ -17,6 +17,16 @@ calc '(x + 10*y + 100*z) % 251' --shape 4,5,7 --stack --dtype u8 -o stack.mrcs -
 "$WEFT" convert volume.mrc volume.npy
 "$WEFT" convert stack.mrcs stack.npy
 "$WEFT" convert volume.npy renamed.ome.tif --pixel 2 --stack
+calc '(x*x + 7*y + 31*z) % 1999 - 700' --shape 13,30,45 -o large.mrc --pixel 3.5,1.35,1.25
+"$WEFT" convert large.mrc levels_f32.ome.zarr --zstd --coarsest 6
+"$WEFT" convert large.mrc levels_i16.ome.zarr --deflate --coarsest 6 --dtype i16
+calc 'u8(a % 256)' a=large.mrc --stack -o levels_u8.ome.zarr --coarsest 6
+calc 'a' a=large.mrc --chunk 4 --stack --dtype f16 -o levels_f16.ome.zarr --coarsest 6 --pixel 2
+"$WEFT" filter large.mrc --blur 1 -o levels_f64.ome.zarr --coarsest 6 --dtype f64
+refuses 2 'only .ome.zarr has levels' "$WEFT" convert large.mrc plain.zarr --pyramid
+refuses 2 'only .ome.zarr has levels' "$WEFT" filter large.mrc --blur 1 -o plain.mrc --coarsest 9
+refuses 2 'are for files' "$WEFT" calc a a=large.mrc --pyramid
+refuses 2 'give a number of samples' "$WEFT" convert large.mrc plain.ome.zarr --coarsest 0
 refuses 2 'has no place for a pixel size' "$WEFT" convert volume.npy plain.zarr --pixel 2
 refuses 2 'only MRC and OME files say that' "$WEFT" convert volume.npy plain.tif --stack
 
@@ -62,6 +72,51 @@ for name, axes, size in (("volume", "ZYX", (3.5, 1.35, 1.25)), ("stack", "TYX", 
     except ImportError:
         continue
     Image.from_zarr(group)
+
+# levels: means of 2 samples along axes in space of the level before, rounded to the type
+for kind, axes, size in (("f32", "zyx", (3.5, 1.35, 1.25)), ("i16", "zyx", (3.5, 1.35, 1.25)), ("u8", "tyx", (1, 1.35, 1.25)),
+                         ("f16", "tyx", (1, 2, 2)), ("f64", "zyx", (3.5, 1.35, 1.25))):
+    group = zarr.open_group(f"levels_{kind}.ome.zarr", mode="r")
+    image, = group.attrs["ome"]["multiscales"]
+    assert [d["path"] for d in image["datasets"]] == ["0", "1", "2", "3"], kind
+    fine = group["0"][...]
+    for k in range(4):
+        array = group[str(k)]
+        assert list(array.metadata.dimension_names) == list(axes) and array.dtype == fine.dtype
+        span = [1 if axis == "t" else 2**min(k, 3) for axis in axes]
+        scale, *moved = image["datasets"][k]["coordinateTransformations"]
+        assert scale["type"] == "scale" and [t["type"] for t in moved] == ["translation"] * (k > 0)
+        for d, axis in enumerate(axes):
+            near(scale["scale"][d], size[d] * span[d])
+            if moved:
+                near(moved[0]["translation"][d], size[d] * (span[d] - 1) / 2)
+        level = array[...]
+        if k:
+            wide = fine.astype(numpy.float64)
+            for d, axis in enumerate(axes):
+                if axis != "t":
+                    n = wide.shape[d] // 2
+                    pairs = numpy.take(wide, range(2 * n), d)
+                    wide = (numpy.take(pairs, range(0, 2 * n, 2), d) + numpy.take(pairs, range(1, 2 * n, 2), d)) / 2
+            expected = wide if fine.dtype.kind == "f" else numpy.rint(wide)
+            assert level.shape == expected.shape
+            if kind == "f64":
+                assert numpy.allclose(level, expected, rtol=1e-14, atol=1e-11)
+            else:
+                assert numpy.array_equal(level, expected.astype(fine.dtype)), kind
+        fine = level
+    try:
+        from ome_zarr_models.v05 import Image
+        Image.from_zarr(group)
+    except ImportError:
+        pass
+    try:
+        import ome_zarr.io, ome_zarr.reader
+    except ImportError:
+        continue
+    node, = ome_zarr.reader.Reader(ome_zarr.io.parse_url(f"levels_{kind}.ome.zarr"))()
+    assert [a.shape for a in node.data] == [group[str(k)].shape for k in range(4)]
+    assert numpy.array_equal(numpy.asarray(node.data[3]), level)
 with tifffile.TiffFile("renamed.ome.tif") as f:
     assert f.series[0].axes == "TYX"
 
