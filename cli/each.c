@@ -33,7 +33,8 @@ const char help_each[] =
     "  --no-wait              leaves files to other commands that work on them, instead of waiting for these\n"
     "  --quiet                neither progress nor, if all went well, a summary\n"
     "  --journal FOLDER       the journal; commands that share work share it\n"
-    "  --dtype TYPE, --shape Y,X, --pixel A, --stack, --volume, --device NAME, --fast-math   as for calc\n";
+    "  --dtype TYPE, --shape Y,X, --pixel A, --stack, --volume, --pyramid, --coarsest N,\n"
+    "  --device NAME, --fast-math   as for calc\n";
 
 enum { JOBS = CALC_OPTION_COUNT, DRY_RUN, AGAIN, STRICT, NO_WAIT, QUIET, JOURNAL };
 static const option options[] = {
