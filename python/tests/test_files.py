@@ -159,3 +159,26 @@ def test_tables(tmp_path):
     path.write_text("loop_ no star")
     with pytest.raises(OSError):
         star.load(path)
+
+
+def test_levels(tmp_path):
+    path = tmp_path / "image.ome.zarr"
+    image = numpy.arange(13 * 10 * 9, dtype="i2").reshape(13, 10, 9) ** 2 % 1013
+    weft.save(path, image, spacing=(3.0, 2.0, 1.5), pyramid=True, coarsest=4)
+    meta = weft.probe(path)
+    assert (meta.levels, meta.level, meta.shape) == (3, "0", image.shape)
+    expected = image
+    for k in range(3):
+        level = weft.probe(path, k)
+        array, facts = weft.load(f"{path}/{level.level}", meta=True)
+        assert (level.level, level.shape, level.dtype) == (str(k), expected.shape, image.dtype)
+        assert level.spacing == facts.spacing == (3.0 * 2**k, 2.0 * 2**k, 1.5 * 2**k)
+        assert level.origin == facts.origin == tuple(size * (2**k - 1) / 2 for size in (3.0, 2.0, 1.5))
+        assert (numpy.asarray(array) == expected).all()
+        d, h, w = (n // 2 for n in expected.shape)
+        blocks = expected[:2 * d, :2 * h, :2 * w].reshape(d, 2, h, 2, w, 2)
+        expected = numpy.rint(blocks.mean((1, 3, 5))).astype(image.dtype)
+    with pytest.raises(weft.Error, match="level 3 of an image with 3"):
+        weft.probe(path, 3)
+    with pytest.raises(weft.Error, match="level is -1"):
+        weft.probe(path, level=-1)
