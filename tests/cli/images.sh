@@ -215,6 +215,28 @@ echo '{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version":
 "$WEFT" convert waves.mrc ome.zarr/0.zarr --deflate
 "$WEFT" convert ome.zarr waves3.mrc
 pixel_is '0 3 3' waves3.mrc
+# levels: each is listed with its path, and is a file by it; a broken one is an error beside the others
+"$WEFT" convert waves.mrc levels.ome.zarr --pixel 1.5 --coarsest 20
+"$WEFT" info levels.ome.zarr > listed
+cat > expected << 'END'
+levels.ome.zarr: Zarr, 48 x 64 f32
+  spacing 0 1.5 1.5 A (z y x)
+  level 0  levels.ome.zarr/0: 48 x 64, spacing 0 1.5 1.5 A (z y x)
+  level 1  levels.ome.zarr/1: 24 x 32, spacing 0 3 3 A (z y x)
+  level 2  levels.ome.zarr/2: 12 x 16, spacing 0 6 6 A (z y x)
+END
+cmp listed expected || die "info: $(cat listed)"
+below 1e-6 calc 'out = a[y, x] - (b[2*y, 2*x] + b[2*y+1, 2*x] + b[2*y, 2*x+1] + b[2*y+1, 2*x+1])/4; max(abs(out))' \
+    --shape 24,32 a=levels.ome.zarr/1 b=levels.ome.zarr
+pixel_is '0 6 6' levels.ome.zarr/2
+"$WEFT" convert waves.mrc plain.ome.zarr --pixel 1.5 # 64 samples are no more than 256
+"$WEFT" info plain.ome.zarr | grep -q level && die 'info lists the level of an image with one'
+"$WEFT" convert waves.mrc same.ome.zarr --pixel 1.5 --pyramid
+diff -r plain.ome.zarr same.ome.zarr || die 'an image without further levels is another file'
+rm -r levels.ome.zarr/1
+"$WEFT" info levels.ome.zarr > listed 2> errors && die 'info: a level is missing'
+grep -q 'levels.ome.zarr/1: level 1 of the image is not there' errors || die "info: $(cat errors)"
+sed '/ome.zarr.[12]:/d' expected | cmp - listed || die "info: $(cat listed)"
 refuses 2 'upsample 3: give 1, 2, 4' "$WEFT" convert four.eer out.mrc --upsample 3
 refuses 2 'the suffix names no format that is written' "$WEFT" convert four.tif out.eer
 refuses 1 'only EER files have finer pixels' "$WEFT" align movie.mrc --upsample 2 -o out.mrc
