@@ -35,14 +35,14 @@ static PyObject *dict_of(const wf_meta *m)
     }
     if (!labels)
         return NULL;
-    return Py_BuildValue("{s:z,s:z,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:i,s:i,s:s,s:i,s:i,s:s}", "format",
-                         wf_format_name(m->format), "stored", wf_stored_name(m->stored), "spacing",
-                         numbers(m->spacing, 3), "origin", numbers(m->origin, 3), "angles", numbers(m->angles, 3),
-                         "is_stack", PyBool_FromLong(m->is_stack), "lzw", PyBool_FromLong(m->lzw), "deflate",
-                         PyBool_FromLong(m->deflate), "zstd", PyBool_FromLong(m->zstd), "labels", labels, "extent",
-                         integers(m->extent, 3), "cell", integers(m->cell, 3), "start", integers(m->start, 3),
-                         "space_group", (int)m->space_group, "extended_bytes", (int)m->extended_bytes, "extended_type",
-                         m->extended_type, "channels", (int)m->channels, "levels", (int)m->levels, "level", m->level);
+    return Py_BuildValue(
+        "{s:z,s:z,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:i,s:i,s:s,s:i,s:i,s:N}", "format",
+        wf_format_name(m->format), "stored", wf_stored_name(m->stored), "spacing", numbers(m->spacing, 3), "origin",
+        numbers(m->origin, 3), "angles", numbers(m->angles, 3), "is_stack", PyBool_FromLong(m->is_stack), "lzw",
+        PyBool_FromLong(m->lzw), "deflate", PyBool_FromLong(m->deflate), "zstd", PyBool_FromLong(m->zstd), "labels",
+        labels, "extent", integers(m->extent, 3), "cell", integers(m->cell, 3), "start", integers(m->start, 3),
+        "space_group", (int)m->space_group, "extended_bytes", (int)m->extended_bytes, "extended_type", m->extended_type,
+        "channels", (int)m->channels, "levels", (int)m->levels, "level", PyUnicode_DecodeFSDefault(m->level));
 }
 
 typedef struct source {
