@@ -40,12 +40,13 @@ typedef struct facts {
     int32_t coarsest; /* the greatest extent of the last of them; 0 = not given */
 } facts;
 /* The options of facts, for tables of options, and their numbers after the first of them. */
-#define FACT_OPTIONS                                                                           \
-    { "dtype", 0, true }, { "pixel", 0, true }, { "stack", 0, false }, { "volume", 0, false }, \
-        { "pyramid", 0, false },                                                               \
-    {                                                                                          \
-        "coarsest", 0, true                                                                    \
+#define FACT(name, has_value) \
+    {                         \
+        name, 0, has_value    \
     }
+#define FACT_OPTIONS                                                                                               \
+    FACT("dtype", true), FACT("pixel", true), FACT("stack", false), FACT("volume", false), FACT("pyramid", false), \
+        FACT("coarsest", true)
 enum { FACT_DTYPE, FACT_PIXEL, FACT_STACK, FACT_VOLUME, FACT_PYRAMID, FACT_COARSEST, FACT_COUNT };
 /* The help of the last two. */
 #define PYRAMID_HELP                                                                                                 \
