@@ -95,8 +95,8 @@ static inline bool wf__has_terms(const wf__node *n)
 {
     return n->op == WF__DERIVED && n->c >= WF__TERM_RULES && n->c <= WF__LAST_TERM_RULE;
 }
-typedef struct
-    wf__term { /* the derivative of the operand times the factor, where the condition holds; 0 = 1, everywhere */
+/* The derivative of the operand times the factor, where the condition holds. 0 = 1, everywhere. */
+typedef struct wf__term {
     wf__ref of, factor, where;
 } wf__term;
 /* Records the terms of a node, and returns their number. */

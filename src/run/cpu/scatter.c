@@ -42,8 +42,8 @@ typedef struct load { /* of a stage */
     int64_t own;    /* elements of this rank's block */
     int64_t bucket; /* number of its first slice, among the slices of all loads for one rank */
     size_t key; /* bytes of the number of a point in a record; 0 = ranks have consecutive points, or any order does */
-    char *
-        wide; /* sums of f16 and bf16: f32 for each element of this rank's block; NULL = values join elements themselves */
+    /* Sums of f16 and bf16: f32 for each element of this rank's block. NULL = values join the elements themselves. */
+    char *wide;
     size_t wide_bytes;
 } load;
 
