@@ -1,7 +1,7 @@
 /* test_tape_lines.c - derivatives of chirp z-transforms and of coefficients of B-splines on a tape. Both are computed line
  * by line and are linear, but for the value outside of the array.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "tape_linear.h"
 #include "weft/fft.h"
