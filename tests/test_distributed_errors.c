@@ -79,7 +79,7 @@ static const char *const refused[REFUSED] = {
     "sums and products of floats need WF_MODE_AUTO or WF_MODE_EXPAND",
     "has all elements on each rank",
     "is a scan of a distributed array",
-    "f32 of shape (24, 20)) is stored to along axis 0, which ranks divide, by an index that is not a point's own",
+    "which ranks divide, by an index that is not a point's own plus a number, beside other changes of it",
     "is distributed, so that",
     "with blocks",
     "streams do not know",
@@ -122,6 +122,7 @@ static void record_refused(rank *r, test *t)
         break;
     case 4:
         wf_write(g, r->b, wf_in(g, r->a), wf_in(g, at), wf_index(g, 1));
+        wf_write(g, r->b, 1, wf_index(g, 0), wf_index(g, 1));
         break;
     case 5:
         wf_download(r->a, &(float){ 0 }, sizeof(float));

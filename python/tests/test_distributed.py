@@ -326,11 +326,29 @@ def test_values_for_masks(a, of_mask):
     same(a, x)
 
 
+@pytest.mark.parametrize("key", [
+    ([4, 0],), (slice(None), [3, 1]), (..., [0, 2, 3]), ([1, 5], [0, 4]), ([1, 5], slice(None), [3, 0]), (2, [0, 1]),
+    ([[1], [3]], [0, 2, 4]), ([-1, 0],), ([1, 1, 3],), (numpy.array([True, False, True] * 2),),
+])
+def test_values_at_indices(a, key):
+    for value in (7, x[key] * 2 + 1, weft.asarray(x[key] - 3)):
+        b, want = a.copy(), x.copy()
+        b[key] = value
+        want[key] = numpy.asarray(value)
+        same(b, want)
+        numpy.add.at(b, key, value)
+        numpy.add.at(want, key, numpy.asarray(value))
+        same(b, want)
+        b[key] *= 2
+        want[key] *= 2
+        same(b, want)
+
+
 @pytest.mark.parametrize("use", [
     numpy.asarray, memoryview, pickle.dumps, lambda a: a.tolist(), lambda a: a.tobytes(),
     lambda a: a.numpy(), lambda a: a.strides, lambda a: weft.cumsum(a), lambda a: weft.png(a[0]),
-    lambda a: numpy.fft.fft(a), lambda a: a.__setitem__([0, 1], 1), lambda a: a.__setitem__(([0, 1], [1, 2]), 1),
-    lambda a: numpy.add.at(a, [0], 1),
+    lambda a: numpy.fft.fft(a), lambda a: a.__setitem__(([0, 1], slice(1, 3)), 1), lambda a: a.__setitem__((None, [0, 1]), 1),
+    lambda a: a.__setitem__(weft.zeros(2, "i4", ranks=a.ranks), 1), lambda a: numpy.add.at(a, 0, 1),
 ])
 def test_what_needs_all_elements(a, use):
     with pytest.raises((weft.ArgumentError, BufferError), match="Array.collect"):

@@ -231,17 +231,31 @@ def _value_for(array: Array, value: Any) -> Any:
     return value.astype(array.dtype).to_device(array.device)  # a copy: it may share memory with the array
 
 
-def _refuse_distributed(array: Array) -> None:
-    if array.ranks is not None:
+def _check_distributed(array: Array, key: Any) -> None:
+    """Fails if a key cannot write to a distributed array, of which slices are copies."""
+    if array.ranks is None:
+        return
+    parts = _plain(key)
+    arrays = [part for part in parts if isinstance(part, Array)]
+    others = [part for part in parts if part is None or isinstance(part, slice) and part != slice(None)]
+    if not arrays or others or any(part.ranks is not None for part in arrays):
         raise _weft.ArgumentError(
-            "elements of a distributed array at indices from memory are written by a kernel (weft.kernel), or in "
-            "Array.block, or in an array of all elements (Array.collect)"
+            "indices that write to a distributed array are arrays that each rank has whole, beside numbers, `:` and `...`; "
+            "a kernel (weft.kernel) writes at other ones, as do Array.block and, with all elements, Array.collect"
         )
+
+
+def _written(array: Array, s: _Split, places: list[Any]) -> tuple[Array, list[Any]]:
+    """What a kernel writes to, and the indices in it: the view, or the array if views of it are copies."""
+    if array.ranks is None:
+        return s.turned, places
+    axes = s.axes + s.rest
+    return array, [places[axes.index(d)] for d in range(array.ndim)]
 
 
 def accumulate(array: Array, key: Any, value: Any, join: str) -> None:
     """Joins values with array[key], also where a place is named several times: numpy.add.at and others."""
-    _refuse_distributed(array)
+    _check_distributed(array, key)
     value = _value_for(array, value)
     if not any(isinstance(part, Array) for part in _plain(key)):
         array, key = array[_plain(key)][None], [0]
@@ -250,7 +264,8 @@ def accumulate(array: Array, key: Any, value: Any, join: str) -> None:
     if value.size == 0:
         return
     graph = Graph()
-    graph.accumulate(s.turned, s.places(graph, s.indices, s.shape), graph.input(value), join)
+    target, places = _written(array, s, s.places(graph, s.indices, s.shape))
+    graph.accumulate(target, places, graph.input(value), join)
     graph.run()
 
 
@@ -266,8 +281,8 @@ def put(array: Array, key: Any, value: Any) -> None:
     if mask is not None and value.size == 1 and value.ndim <= 1:
         array[...] = ops.select(mask, value.reshape(()), array)
         return
-    if array.ranks is not None and any(isinstance(part, Array) for part in _plain(key)):
-        _refuse_distributed(array)
+    if any(isinstance(part, Array) for part in _plain(key)):
+        _check_distributed(array, key)
     s = _Split(array, key)
     if not any(isinstance(p, Array) for p in s.indices):
         array[_plain(key)] = value
@@ -283,7 +298,8 @@ def put(array: Array, key: Any, value: Any) -> None:
         value, ahead = flat[chosen], (chosen.size,)
         indices = [p.broadcast_to(s.shape).reshape(-1)[chosen] if isinstance(p, Array) else p for p in indices]
     graph = Graph()
-    graph.write(s.turned, s.places(graph, indices, ahead), graph.input(value))
+    target, places = _written(array, s, s.places(graph, indices, ahead))
+    graph.write(target, places, graph.input(value))
     graph.run()
 
 

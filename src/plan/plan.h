@@ -155,7 +155,8 @@ typedef struct wf__gathered {
     uint32_t from;  /* object that the elements are of; each rank has those of its block */
     uint32_t at;    /* object with the positions: i32 or i64, numbers of elements in C order, -1 = no element */
     uint32_t to;    /* object that gets the elements, 0 where there are none; or that has the values */
-    bool joins;     /* elements are joined with values */
+    bool joins;     /* elements are joined with values, or replaced by them */
+    bool stores;    /* they are replaced */
     uint8_t join;   /* how */
     bool in_order;  /* in the order of the points: the bits depend on it */
     wf_shape shape; /* of `from` */

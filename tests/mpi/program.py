@@ -119,6 +119,12 @@ def assigned(a):
     c = weft.zeros_like(a)
     c[...] = a[3:4]
     yield c
+    c = a.copy()
+    c[[12, 0, 5]] = x[:3] * 2
+    c[:, [3, 3, 9], [0, 1, 15]] = 7
+    c[..., [4, 2]] -= 1
+    numpy.add.at(c, ([1, 1, 12], 2), 10)
+    yield c
 
 
 def products(a):
@@ -238,7 +244,7 @@ def check_files(group, grid, folder):
 def check_mistakes(group):
     a = weft.zeros(SHAPE, ranks=group)
     for wrong in (lambda: numpy.asarray(a), lambda: a.tolist(), lambda: memoryview(a),
-                  lambda: a.__setitem__([0, 1], 1), lambda: numpy.add.at(a, [0], 1)):
+                  lambda: a.__setitem__((slice(1, 3), [0, 1]), 1), lambda: numpy.add.at(a, 0, 1)):
         try:
             wrong()
             assert False

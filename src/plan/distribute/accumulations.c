@@ -10,6 +10,8 @@
  *     the element, which joins them (wf__gathered). Its body stands for that. The runner exchanges the values of all these
  *     stages at once (src/plan/schedule.c, src/run/cpu/scatter.c)
  *
+ * A store at any index along an axis that ranks divide is SENT as well: its values replace elements.
+ *
  * Where a stage accumulates into arrays that each rank has, WHOLE or ordinary ones, and also does other things, these become
  * a stage of their own, as each rank runs its share of the points for the former and what elements need for the latter.
  *
@@ -216,7 +218,7 @@ static bool keep_order(accumulations *a)
     }
     for (wf__ref r = 1; r < ir->n && ordered; ++r) {
         const wf__node *n = &ir->node[r];
-        if (a->way[r] == SENT && may_meet(a->p, a->stage, n))
+        if (n->op == WF__STORE || (a->way[r] == SENT && may_meet(a->p, a->stage, n)))
             continue; /* it has no copies on one process either */
         if ((a->way[r] == OWN || a->way[r] == SENT) && !is_apart(a->p, a->stage, n))
             a->way[r] = bytes_of(a->p, a->stage, n) <= WF__REPRODUCED_BYTES ? WHOLE : NONE;
@@ -237,7 +239,8 @@ static bool add_temps(accumulations *a, wf__ref r)
 {
     const wf__ir *ir = &a->stage->recorded;
     const wf__bind array = a->p->all[ir->slot[ir->node[r].a].object];
-    const unsigned join = wf__node_join(&ir->node[r]), dtype = wf__update_dtype(array.dtype, join);
+    const unsigned join = wf__node_join(&ir->node[r]);
+    const unsigned dtype = ir->node[r].op == WF__ACCUM ? wf__update_dtype(array.dtype, join) : array.dtype;
     const wf_shape shape = wf__bind_shape(&array);
     if (a->way[r] == SENT) {
         a->at[r] = wf__plan_add_temp(a->p->plan, wf__position_dtype(&array), &a->stage->space);
@@ -391,8 +394,12 @@ static void record_sent(const accumulations *a, const wf__ir *in, wf__ref r, wf_
         at = wf__index_op(out, WF__OP_idiv, at, b->dim[k]);
     }
     index[0] = at;
-    wf__accum(out, to, wf__tuple(out, index, (uint32_t)b->rank), wf__node_join(n), WF__MODE_DIRECT,
-              wf__load(out, value_slot, 0, WF_BORDER_NONE, 0), some);
+    const wf__ref value = wf__load(out, value_slot, 0, WF_BORDER_NONE, 0);
+    const uint32_t tuple = wf__tuple(out, index, (uint32_t)b->rank);
+    if (n->op == WF__ACCUM)
+        wf__accum(out, to, tuple, wf__node_join(n), WF__MODE_DIRECT, value, some);
+    else
+        wf__store(out, to, tuple, value, some);
 }
 
 /* Records the join of an array that each rank has whole with the array of node r. */
@@ -426,7 +433,8 @@ static uint32_t put_after(accumulations *a, const wf__ir *in, wf__ref r, uint32_
         gather->at = a->at[r];
         gather->to = a->value[r];
         gather->joins = true;
-        gather->join = (uint8_t)wf__node_join(&in->node[r]);
+        gather->stores = in->node[r].op == WF__STORE;
+        gather->join = gather->stores ? 0 : (uint8_t)wf__node_join(&in->node[r]);
         gather->in_order = a->meets[r];
         record_sent(a, in, r, &body);
     } else
@@ -495,7 +503,7 @@ static bool choose_all(accumulations *a, bool *any)
         const char *why = NULL;
         if (!a->divided[r])
             continue;
-        a->way[r] = (uint8_t)(has_others(a->p) ? choose(a, r, &why) : SENT);
+        a->way[r] = (uint8_t)(has_others(a->p) && ir->node[r].op == WF__ACCUM ? choose(a, r, &why) : SENT);
         if (a->way[r] == NONE)
             return wf__fail_store(a->p, a->stage, r, why);
     }
@@ -512,10 +520,22 @@ static bool choose_all(accumulations *a, bool *any)
     return true;
 }
 
+/* True for a store at any index along an axis that ranks divide, which is alone in the stage: no order decides the result, as no
+ * two points store one element. */
+static bool is_sent_store(const wf__planning *p, const wf__stage *stage, wf__ref r)
+{
+    const wf__ir *ir = &stage->recorded;
+    const wf__node *n = &ir->node[r];
+    return n->op == WF__STORE && n->b && wf__is_distributed(p, ir->slot[n->a].object) &&
+           wf__places_of_store(p, stage, n).unknown >= 0 && !wf__turns_end(ir, r) && is_alone(p, stage, n);
+}
+
 /* True for what the pass replaces, or leaves to the rank that has the element. */
 static bool counts(const wf__planning *p, const wf__stage *stage, wf__ref r)
 {
-    return has_others(p) ? is_divided(p, &stage->recorded, r) : is_sorted(p, stage, r);
+    if (!has_others(p))
+        return is_sorted(p, stage, r);
+    return is_divided(p, &stage->recorded, r) || is_sent_store(p, stage, r);
 }
 
 bool wf__pass_accumulations(wf__planning *p, uint32_t s)
@@ -545,7 +565,7 @@ bool wf__pass_accumulations(wf__planning *p, uint32_t s)
         for (wf__ref r = 1; r < n; ++r)
             if (counts(p, stage, r)) {
                 a.divided[r] = true;
-                a.meets[r] = may_meet(p, stage, &stage->recorded.node[r]);
+                a.meets[r] = stage->recorded.node[r].op == WF__ACCUM && may_meet(p, stage, &stage->recorded.node[r]);
             }
         ok = find_others(&a) && choose_all(&a, &any) && (!any || divide(&a));
         ok = ok && (!has_others(p) || wf__part_tallies(p, s));

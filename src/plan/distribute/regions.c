@@ -102,9 +102,10 @@ static bool check_store(const place *at, wf__ref r)
     if (axis < 0)
         return true;
     snprintf(why, sizeof why,
-             "is stored to along axis %d, which ranks divide, by an index that is not a point's own plus a number, so "
-             "that ranks do not know who stores what: %s",
-             axis, wf__advice_unknown);
+             "is stored to along axis %d, which ranks divide, by an index that is not a point's own plus a number, %s, "
+             "so that ranks do not know who stores what: %s",
+             axis, wf__turns_end(&at->stage->recorded, r) ? "in a loop" : "beside other changes of it",
+             wf__advice_unknown);
     return wf__fail_store(p, at->stage, r, why);
 }
 
@@ -303,12 +304,14 @@ static bool check_joined(walk *w, const wf__stage *stage)
     wf__ref r = 1;
     if (!w->need[to].n || wf__box_within(&need, &own, rank))
         return true;
-    while (stage->recorded.node[r].op != WF__ACCUM)
+    while (!wf__op_is_store(stage->recorded.node[r].op))
         ++r;
-    return wf__fail_store(
-        w->p, stage, r,
-        "is accumulated into, and later operations of the launch read elements that other ranks have: "
-        "make it two launches");
+    return wf__fail_store(w->p, stage, r,
+                          stage->gather->stores
+                              ? "is stored to at any index, and later operations of the launch read elements that "
+                                "other ranks have: make it two launches"
+                              : "is accumulated into, and later operations of the launch read elements that other "
+                                "ranks have: make it two launches");
 }
 
 /* ---- stages ---- */

@@ -237,12 +237,13 @@ static unsigned kind_of(const load *l)
 {
     const unsigned dtype = l->wide ? WF_F32 : l->dtype;
     const bool known = dtype == WF_F32 || dtype == WF_F64 || dtype == WF_C64;
-    if (l->points.stage->gather->join != WF_JOIN_ADD || (!known && !wf__is_int(dtype)))
+    const wf__gathered *how = l->points.stage->gather;
+    if (how->stores || how->join != WF_JOIN_ADD || (!known && !wf__is_int(dtype)))
         return WF_BOOL;
     return known ? dtype : wf__size(dtype) == 4 ? WF_U32 : wf__size(dtype) == 8 ? WF_U64 : WF_BOOL;
 }
 
-/* Joins a value with an element. kind: of the load, a constant where this is inlined. */
+/* Joins a value with an element, or replaces it. kind: of the load, a constant where this is inlined. */
 static inline void join_value(const load *l, unsigned kind, char *element, const char *value)
 {
     union {
@@ -255,7 +256,11 @@ static inline void join_value(const load *l, unsigned kind, char *element, const
     const size_t size = kind == WF_U32 || kind == WF_F32 ? 4 : kind == WF_BOOL ? l->points.value.size : 8;
     memcpy(&b, value, size);
     if (kind == WF_BOOL) {
-        wf__update(l->points.stage->gather->join, l->wide ? WF_F32 : l->dtype, element, &b);
+        const wf__gathered *how = l->points.stage->gather;
+        if (how->stores)
+            memcpy(element, &b, size);
+        else
+            wf__update(how->join, l->wide ? WF_F32 : l->dtype, element, &b);
         return;
     }
     memcpy(&a, element, size);
