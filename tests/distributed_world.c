@@ -252,7 +252,7 @@ void distributed_check(const distributed_case *cases, size_t n, int ranks, int t
 void distributed_check_cuts(const distributed_case *cases, size_t n)
 {
     for (int ranks = 1; ranks <= 8; ++ranks)
-        distributed_check(cases, n, ranks, 1, 0, WF_INTERP, ranks % 3 ? WF__FENCE_NONE : WF__FENCE_BEHIND);
+        distributed_check(cases, n, ranks, 1, 0, WF_INTERP, WF__FENCE_BEHIND);
     for (int cut = 1; cut <= 3; ++cut)
-        distributed_check(cases, n, 4, 1, cut, WF_INTERP, cut < 3 ? WF__FENCE_NONE : WF__FENCE_BEHIND);
+        distributed_check(cases, n, 4, 1, cut, WF_INTERP, WF__FENCE_BEHIND);
 }

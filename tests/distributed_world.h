@@ -50,8 +50,7 @@ wf_status distributed_compare(distributed_run *run, int ranks, wf_ranks_error *e
 void distributed_check(const distributed_case *cases, size_t n, int ranks, int threads, int cut, wf_device device,
                        wf__fence fence);
 
-/* On 1 to 8 ranks, and on 4 ranks with each cut, by the interpreter. Some of the runs have fences, which take most of the time where
- * arrays are small; in others memory is used again, with what it had before. */
+/* On 1 to 8 ranks, and on 4 ranks with each cut, by the interpreter. */
 void distributed_check_cuts(const distributed_case *cases, size_t n);
 
 /* ---- for cases: arrays are distributed as the run says ---- */
