@@ -261,10 +261,56 @@ static void test_threads(void **state)
     wf_release(a);
 }
 
+/* With WEFT_TIERED=first in the environment the first tier compiles loops, prepared kernels and kernels with much work, once each. */
+static void test_first_tier_alone(void **state)
+{
+    (void)state;
+    need_llvm();
+    const char *outer = getenv("WEFT_TIERED");
+    char *kept = outer ? strdup(outer) : NULL;
+    setenv("WEFT_TIERED", "first", 1);
+    wf_context *first = test_context(WF_CPU, 2);
+    if (kept)
+        setenv("WEFT_TIERED", kept, 1);
+    else
+        unsetenv("WEFT_TIERED");
+    free(kept);
+    wf_set_flags(first, WF_FLAG_HISTORY, 0);
+    wf_array *a = numbers(first, N), *out = wf_empty(first, WF_F32, WF_SHAPE(N));
+    last(first);
+    const uint64_t before = compiled(first);
+    for (int k = 0; k < MANY; ++k) {
+        wf_graph *g = wf_begin(first, .shape = WF_SHAPE(N));
+        wf_var x = wf_local(g, WF_F32, wf_in(g, a));
+        wf_val i;
+        WF_FOR (g, i, 0, 20, 1) {
+            wf_set(x, wf_mul(wf_add(x, i), 0.5));
+        }
+        WF_END(g);
+        wf_out(g, out, x);
+        OK(first, wf_run(g));
+        assert_true(last(first).baseline);
+    }
+    assert_int_equal(compiled(first), before + 1);
+    wf_graph *g = wf_begin(first, .shape = WF_SHAPE(N));
+    wf_out(g, wf_formal(g, "out", WF_F32, 1), wf_sqrt(wf_in(g, wf_formal(g, "a", WF_F32, 1))));
+    wf_kernel *kernel = wf_compile(g);
+    assert_non_null(kernel);
+    OK(first, wf_launch(kernel, WF_ARGS(WF_ARG("a", a), WF_ARG("out", out))));
+    assert_true(last(first).baseline);
+    assert_int_equal(compiled(first), before + 2);
+    wf_kernel_free(kernel);
+    wf_release(a);
+    wf_release(out);
+    wf_context_free(first);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_compiled_twice),
-                                        cmocka_unit_test(test_shapes_count_together), cmocka_unit_test(test_not_tiered),
-                                        cmocka_unit_test(test_on_disk), cmocka_unit_test(test_threads) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compiled_twice), cmocka_unit_test(test_shapes_count_together),
+        cmocka_unit_test(test_not_tiered),     cmocka_unit_test(test_on_disk),
+        cmocka_unit_test(test_threads),        cmocka_unit_test(test_first_tier_alone)
+    };
     return cmocka_run_group_tests(tests, on, off);
 }

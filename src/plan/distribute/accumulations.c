@@ -34,10 +34,11 @@ typedef struct accumulations {
     wf__planning *p;
     uint32_t s;
     wf__stage *stage;
-    uint8_t *way;     /* [nodes] */
-    uint8_t *divided; /* [nodes] accumulations into arrays that ranks divide; on one process, those that are SENT */
-    uint8_t *meets;   /* [nodes] their order decides the bits */
-    wf_axes others;   /* axes along which other accesses divide the points */
+    uint8_t *way; /* [nodes] */
+    uint8_t *
+        divided; /* [nodes] accumulations into arrays that ranks divide, and stores that are SENT; on one process, sums that are SENT */
+    uint8_t *meets; /* [nodes] their order decides the bits */
+    wf_axes others; /* axes along which other accesses divide the points */
     uint32_t *at,
         *value;     /* [nodes] WHOLE: the temporary array, and its slot in the new body; SENT: positions and values */
     wf__ref *block; /* [nodes] wf__find_blocks */

@@ -294,29 +294,30 @@ static inline void join_as(target *t, unsigned kind, const char *at, int64_t n)
     }
 }
 
-/* Joins n records of one load and slice with its elements. */
-static void join_records(target *t, const char *at, int64_t n)
-{
-    switch (kind_of(t->l)) {
-    case WF_U32:
-        join_as(t, WF_U32, at, n);
-        break;
-    case WF_U64:
-        join_as(t, WF_U64, at, n);
-        break;
-    case WF_F32:
-        join_as(t, WF_F32, at, n);
-        break;
-    case WF_F64:
-        join_as(t, WF_F64, at, n);
-        break;
-    case WF_C64:
-        join_as(t, WF_C64, at, n);
-        break;
-    default:
-        join_as(t, WF_BOOL, at, n);
+/* Calls a function with the kind of a load as a constant, so that the code for each kind is inlined. */
+#define JOIN_AS(kind, join, to, ...)    \
+    switch (kind) {                     \
+    case WF_U32:                        \
+        join(to, WF_U32, __VA_ARGS__);  \
+        break;                          \
+    case WF_U64:                        \
+        join(to, WF_U64, __VA_ARGS__);  \
+        break;                          \
+    case WF_F32:                        \
+        join(to, WF_F32, __VA_ARGS__);  \
+        break;                          \
+    case WF_F64:                        \
+        join(to, WF_F64, __VA_ARGS__);  \
+        break;                          \
+    case WF_C64:                        \
+        join(to, WF_C64, __VA_ARGS__);  \
+        break;                          \
+    default:                            \
+        join(to, WF_BOOL, __VA_ARGS__); \
     }
-}
+
+/* Joins n records of one load and slice with its elements. */
+static void join_records(target *t, const char *at, int64_t n) { JOIN_AS(kind_of(t->l), join_as, t, at, n) }
 
 /* Fills the sums of n elements from number `first` on, where these are apart from the elements. */
 static void begin_wide(const load *l, int64_t first, int64_t n)
@@ -452,27 +453,11 @@ static void join_row(void *user, int64_t first, int64_t n, const char *at, char 
     const wf__points *points = &p->t.l->points;
     const row_of_points r = { at, value, wf__point_step(points, &points->at), wf__point_step(points, &points->value),
                               n };
-    const unsigned kind = points->at.size == sizeof(int32_t) ? kind_of(p->t.l) : WF_BOOL;
     WF__UNUSED(first);
-    switch (kind) {
-    case WF_U32:
-        join_row_as(p, WF_U32, &r, sizeof(int32_t));
-        break;
-    case WF_U64:
-        join_row_as(p, WF_U64, &r, sizeof(int32_t));
-        break;
-    case WF_F32:
-        join_row_as(p, WF_F32, &r, sizeof(int32_t));
-        break;
-    case WF_F64:
-        join_row_as(p, WF_F64, &r, sizeof(int32_t));
-        break;
-    case WF_C64:
-        join_row_as(p, WF_C64, &r, sizeof(int32_t));
-        break;
-    default:
+    if (points->at.size == sizeof(int32_t)) {
+        JOIN_AS(kind_of(p->t.l), join_row_as, p, &r, sizeof(int32_t))
+    } else
         join_row_as(p, WF_BOOL, &r, points->at.size);
-    }
 }
 
 /* Joins the values of all points with the elements of part i of the block, one for each thread. */
