@@ -554,7 +554,7 @@ static void order_of_points(void **state)
 }
 
 /* ---- what is refused ---- */
-enum { ATOMIC, LOOP_OF_SUMS, LOOP, MODE, LATER, WITH_SUMS, TWICE, REDUCES, REFUSED };
+enum { ATOMIC, LOOP_OF_SUMS, LOOP, MODE, LATER, WITH_SUMS, TWICE, REDUCES, LATER_STORE, REFUSED };
 static const char *const refused[REFUSED] = {
     "f32 of shape (300000)) is updated by atomic operations in a stage of distributed arrays",
     "f32 of shape (300000)) is accumulated into in a loop, and is too large for the copies",
@@ -564,16 +564,18 @@ static const char *const refused[REFUSED] = {
     "i32 of shape (300000)) is accumulated into, in one stage with sums or products of floats",
     "i32 of shape (24, 20)) is accumulated into twice, in one stage with sums or products of floats",
     "f32 of shape (24, 20)) is accumulated into by ranks, which give sums and products of floats an order of their own",
+    "i32 of shape (300000)) is stored to at any index, and later operations of the launch read elements that other ranks have",
 };
 
 enum { SUMS, COUNTS, AT, OUT, PAIRS, IMAGE };
 
 static wf_graph *record_refused(wf_context *ctx, int k, wf_array *const *a)
 {
-    wf_graph *g = k == LATER     ? wf_begin(ctx)
+    const bool later = k == LATER || k == LATER_STORE;
+    wf_graph *g = later          ? wf_begin(ctx)
                   : k == REDUCES ? wf_begin(ctx, .shape = WF_SHAPE(24, 20), .reduce = WF_ALL_AXES)
                                  : wf_begin(ctx, .shape = WF_SHAPE(20));
-    wf_val i, v = k == LATER ? wf_in(g, a[AT]) : k == REDUCES ? wf_in(g, a[IMAGE]) : wf_cast(wf_index(g, 0), WF_F32);
+    wf_val i, v = later ? wf_in(g, a[AT]) : k == REDUCES ? wf_in(g, a[IMAGE]) : wf_cast(wf_index(g, 0), WF_F32);
     wf_var sum;
     switch (k) {
     case ATOMIC:
@@ -595,7 +597,11 @@ static wf_graph *record_refused(wf_context *ctx, int k, wf_array *const *a)
         wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_DIRECT, a[IMAGE], v, wf_in(g, a[AT]), 0);
         break;
     case LATER:
-        wf_accumulate(g, WF_JOIN_ADD, a[COUNTS], 1, v);
+    case LATER_STORE:
+        if (k == LATER)
+            wf_accumulate(g, WF_JOIN_ADD, a[COUNTS], 1, v);
+        else
+            wf_write(g, a[COUNTS], 1, v);
         v = wf_slice(wf_in(g, a[COUNTS]), 0, 1, LARGE, 1);
         wf_out(g, a[OUT], wf_scan(WF_JOIN_MAX, wf_add(v, 1), 0, false, false));
         break;

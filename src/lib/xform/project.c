@@ -159,7 +159,7 @@ wf_array *wf_project(const wf_array *volume, wf_shape shape, const wf_array *rot
  * loop there is no such order, so that a launch adds one point of each ray. */
 static bool adds_step_by_step(const job *j)
 {
-    enum { ORDERED_BYTES = 1 << 20 };
+    enum { ORDERED_BYTES = 1 << 20 }; /* what WF_FLAG_ORDER_BY_SHAPE promises for accumulations in loops */
     const wf_dtype t = wf_array_dtype(j->volume);
     const int64_t size = t == WF_F16 || t == WF_BF16 ? 4 : (int64_t)wf_dtype_size(t);
     return (wf_array_dist(j->volume) || wf_get_flags(wf_array_context(j->volume)) & WF_FLAG_ORDER_BY_SHAPE) &&
