@@ -20,6 +20,7 @@ static int threads_from_environment(void)
     return text && !*text ? n : 0;
 }
 
+/* True if the environment names these tiers. */
 static bool tiers_are(const char *value)
 {
     const char *text = wf__getenv("WEFT_TIERED");

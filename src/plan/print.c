@@ -151,7 +151,7 @@ static void print_gather(const printer *p, const wf__stage *stage)
     if (!gather)
         return;
     wf__str_add(p->out, !gather->joins     ? "gather from ranks of "
-                        : gather->in_order ? "scatter, in the order of points, to ranks of "
+                        : gather->in_order ? "scatter, in the order of points, into "
                                            : "scatter to ranks of ");
     add_object(p, gather->from);
     wf__str_add(p->out, " at ");

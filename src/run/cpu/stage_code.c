@@ -216,6 +216,12 @@ static bool starts_as_baseline(const wf__engine *e, const wf__stage *stage)
                              stage->partition.work < worth_compiling(stage));
 }
 
+/* Returns the options of code that serves in place of baseline code where there is some; NULL = none does. */
+static const wf__code_options *instead_of(const wf__engine *e, bool baseline, const wf__code_options *final)
+{
+    return baseline && !e->first_tier ? final : NULL;
+}
+
 /* Adds this run to the work done by baseline code. Returns true to exactly one caller, once the total justifies final
  * code. */
 static bool has_outgrown(const wf__stage *stage, stage_code *c, wf__variant which)
@@ -233,12 +239,11 @@ static wf__entry *compile_stage(wf__engine *e, const wf__stage *stage, stage_cod
 {
     wf__str error = { 0 };
     const wf__code_options how = options_of(e, stage, which, baseline), final = options_of(e, stage, which, false);
-    const wf__code_options *instead = baseline && !e->first_tier ? &final : NULL;
     wf__note found = { .explain = note && note->explain };
     double start = note ? wf__now() : 0;
     wf__entry *entry = atomic_load(&c->entry[which]); /* of baseline code, or NULL */
     const bool again = entry != NULL;
-    wf__held *held = wf__engine_get_code(e, &stage->lowered, &how, instead, &found, &error);
+    wf__held *held = wf__engine_get_code(e, &stage->lowered, &how, instead_of(e, baseline, &final), &found, &error);
     if (held) {
         entry = set_entry(e, c, which, held);
         atomic_store(&c->hash[which], found.hash);
@@ -278,7 +283,7 @@ static wf__entry *begin_later(wf__engine *e, const wf__stage *stage, stage_code 
 {
     const bool baseline = starts_as_baseline(e, stage);
     const wf__code_options how = options_of(e, stage, which, baseline), final = options_of(e, stage, which, false);
-    const wf__code_options *instead = baseline && !e->first_tier ? &final : NULL;
+    const wf__code_options *instead = instead_of(e, baseline, &final);
     wf__note found = { 0 };
     *later = NULL;
     if (!wf__engine_may_compile(e))
