@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "run/engine_internal.h"
 #include "run/cache/llvm_find.h"
+#include "run/cache/once.h"
 #include "run/memory/loader.h"
 #include "run/later.h"
 #include <limits.h>
@@ -361,6 +362,15 @@ static wf__held *find_code(wf__engine *e, const request *s, wf__note *note)
     return x ? keep_code(e, s, x) : NULL;
 }
 
+static wf__executable *compile(wf__engine *e, wf__codegen *codegen, const request *s, wf__str *object, wf__str *error)
+{
+    wf__code_options options = *s->how;
+    options.target = e->target;
+    return e->codegen_ops->compile(codegen, s->body, &options, WF__OBJECT, object, error)
+               ? load_object(object->at, object->len, s->how, error)
+               : NULL;
+}
+
 static wf__held *make_code(wf__engine *e, const request *s, wf__note *note, wf__str *error)
 {
     note->hash = s->hash.lo;
@@ -373,16 +383,19 @@ static wf__held *make_code(wf__engine *e, const request *s, wf__note *note, wf__
     if (!codegen)
         return NULL;
     wf__str object = { 0 };
-    wf__code_options options = *s->how;
-    options.target = e->target;
-    wf__executable *x = NULL;
-    if (e->codegen_ops->compile(codegen, s->body, &options, WF__OBJECT, &object, error))
-        x = load_object(object.at, object.len, s->how, error);
+    wf__once *once = wf__once_begin(&s->key);
+    const wf__str *made = wf__once_made(once);
+    wf__executable *x = made ? load_object(made->at, made->len, s->how, error) : NULL;
     if (x) {
+        note->code = WF_CODE_MEMORY;
+        atomic_fetch_add(&e->memory_hits, 1);
+    } else if (!made && (x = compile(e, codegen, s, &object, error))) {
         note->code = WF_CODE_COMPILED;
         atomic_fetch_add(&e->compiled, 1);
         wf__engine_keep(e, &s->key, object.at, object.len);
-    }
+    } else
+        wf__str_free(&object);
+    wf__once_end(once, &object);
     wf__str_free(&object);
     return x ? keep_code(e, s, x) : NULL;
 }

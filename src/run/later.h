@@ -1,6 +1,7 @@
 /* later.h - code of bodies that a thread of the engine compiles, while the program goes on without it. */
 #ifndef WEFT_LATER_H
 #define WEFT_LATER_H
+#include "run/cache/once.h"
 #include "run/engine.h"
 #include "run/memory/code_memory.h"
 #include "run/thread/background.h"
@@ -10,7 +11,7 @@ typedef struct wf__later wf__later; /* one compilation */
 /* Guards forks and the end of the calling thread, as wf__background_guard. */
 static inline bool wf__later_guard(void)
 {
-    return wf__code_memory_guard() && wf__background_guard(); /* in this order */
+    return wf__once_guard() && wf__code_memory_guard() && wf__background_guard(); /* in this order */
 }
 /* Begins the compilation of a body, with the options of wf__engine_get_code. Starts the thread at the first call. NULL =
  * out of memory, no thread, or too many compilations wait. */
