@@ -14,7 +14,7 @@ static wf_context *ctx;
 static int on(void **state)
 {
     (void)state;
-    ctx = test_context(WF_CPU, 2);
+    ctx = test_context_alone(WF_CPU, 2);
     wf_set_flags(ctx, WF_FLAG_HISTORY | WF_FLAG_TIERED, 0);
     return 0;
 }
@@ -44,6 +44,18 @@ static wf_kernel_info last(wf_context *of)
         k = all[n - 1];
     assert_true(seen > 0);
     return k;
+}
+
+/* Sets WEFT_TIERED, which new contexts read; NULL unsets it. Returns a copy of the old value. */
+static char *set_tiers(const char *value)
+{
+    const char *old = getenv("WEFT_TIERED");
+    char *copy = old ? strdup(old) : NULL;
+    if (value)
+        setenv("WEFT_TIERED", value, 1);
+    else
+        unsetenv("WEFT_TIERED");
+    return copy;
 }
 
 static wf_array *numbers(wf_context *of, int64_t n) { return wf_array_arange(of, WF_F32, n, -1, 2.0 / (double)n); }
@@ -214,6 +226,11 @@ static void test_on_disk(void **state)
     assert_true(!k.baseline && k.code == WF_CODE_COMPILED);
     k = found(other, 1000, 1, 0); /* optimised code suffices, too */
     assert_true(!k.baseline && k.code == WF_CODE_DISK);
+    char *outer = set_tiers("first"); /* also where the first tier compiles all kernels */
+    k = found(other, 1000, 1, WF_FLAG_TIERED);
+    free(set_tiers(outer));
+    free(outer);
+    assert_true(!k.baseline && k.code == WF_CODE_DISK);
     const char *const folders[] = { dir, other };
     for (size_t i = 0; i < WF__COUNT(folders); ++i) {
         wf__disk *disk = wf__disk_open(folders[i], 0);
@@ -266,15 +283,10 @@ static void test_first_tier_alone(void **state)
 {
     (void)state;
     need_llvm();
-    const char *outer = getenv("WEFT_TIERED");
-    char *kept = outer ? strdup(outer) : NULL;
-    setenv("WEFT_TIERED", "first", 1);
-    wf_context *first = test_context(WF_CPU, 2);
-    if (kept)
-        setenv("WEFT_TIERED", kept, 1);
-    else
-        unsetenv("WEFT_TIERED");
-    free(kept);
+    char *outer = set_tiers("first");
+    wf_context *first = test_context_alone(WF_CPU, 2);
+    free(set_tiers(outer));
+    free(outer);
     wf_set_flags(first, WF_FLAG_HISTORY, 0);
     wf_array *a = numbers(first, N), *out = wf_empty(first, WF_F32, WF_SHAPE(N));
     last(first);

@@ -16,7 +16,7 @@ typedef struct wf__engine_config {
     const char *cache_dir;
     uint64_t cache_bytes;
     const wf__codegen_ops *codegen; /* NULL = no code generator: everything is interpreted */
-    bool first_tier;                /* all code is baseline code, also that of loops, and stays so */
+    bool first_tier;                /* baseline code is compiled alone, also of loops, and stays */
     void (*log)(int level, const char *text, void *user);
     void *log_user;
     wf__observer observer;

@@ -158,7 +158,10 @@ static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__
 {
     uint32_t tile = atomic_load_explicit(&c->tile[which], memory_order_relaxed);
     int rows, columns, lanes;
-    wf__code_options how = options_of(e, stage, which, e->first_tier || atomic_load(&c->baseline[which]));
+    wf__mutex_lock(&e->lock);
+    const bool is_final = c->held[which][FINAL] != NULL;
+    wf__mutex_unlock(&e->lock);
+    const wf__code_options how = options_of(e, stage, which, !is_final);
     if (!tile && wf__engine_tile(e, &stage->lowered, &how, &rows, &columns, &lanes)) {
         tile = (uint32_t)rows | (uint32_t)columns << 8 | (uint32_t)lanes << 16;
         atomic_store_explicit(&c->tile[which], tile, memory_order_relaxed);
@@ -216,10 +219,10 @@ static bool starts_as_baseline(const wf__engine *e, const wf__stage *stage)
                              stage->partition.work < worth_compiling(stage));
 }
 
-/* Returns the options of code that serves in place of baseline code where there is some; NULL = none does. */
-static const wf__code_options *instead_of(const wf__engine *e, bool baseline, const wf__code_options *final)
+/* Returns the options of code that serves in place of baseline code where memory or disk have it; NULL = none does. */
+static const wf__code_options *instead_of(bool baseline, const wf__code_options *final)
 {
-    return baseline && !e->first_tier ? final : NULL;
+    return baseline ? final : NULL;
 }
 
 /* Adds this run to the work done by baseline code. Returns true to exactly one caller, once the total justifies final
@@ -243,7 +246,7 @@ static wf__entry *compile_stage(wf__engine *e, const wf__stage *stage, stage_cod
     double start = note ? wf__now() : 0;
     wf__entry *entry = atomic_load(&c->entry[which]); /* of baseline code, or NULL */
     const bool again = entry != NULL;
-    wf__held *held = wf__engine_get_code(e, &stage->lowered, &how, instead_of(e, baseline, &final), &found, &error);
+    wf__held *held = wf__engine_get_code(e, &stage->lowered, &how, instead_of(baseline, &final), &found, &error);
     if (held) {
         entry = set_entry(e, c, which, held);
         atomic_store(&c->hash[which], found.hash);
@@ -283,7 +286,7 @@ static wf__entry *begin_later(wf__engine *e, const wf__stage *stage, stage_code 
 {
     const bool baseline = starts_as_baseline(e, stage);
     const wf__code_options how = options_of(e, stage, which, baseline), final = options_of(e, stage, which, false);
-    const wf__code_options *instead = instead_of(e, baseline, &final);
+    const wf__code_options *instead = instead_of(baseline, &final);
     wf__note found = { 0 };
     *later = NULL;
     if (!wf__engine_may_compile(e))
