@@ -37,9 +37,12 @@
 #   codegen             The test goes through all installed LLVM libraries itself.
 #   no_kernels          The test runs no kernel of LLVM's, so that one build and one LLVM show everything.
 #   long                The test is long, and other tests run the same code; it runs in fewer builds.
+#   failures            The test makes allocations or calls of the system fail, or feeds broken input. It is as long, and the
+#                       address sanitizer runs it.
 #   values              The test compares many values. The address sanitizer does not see its run on the emulated GPU.
 #
-# Besides, a run on the emulated GPU has the label `emulated`; the two other kinds of runs, `driver` and `baseline`.
+# Besides, a run on the emulated GPU has the label `emulated`; the two other kinds of runs, `driver` and `baseline`. The
+# word `devices` is a label, too.
 #
 # With WEFT_TESTS_ONLY or WEFT_TESTS_WITHOUT, labels choose which programs are built, too. Programs that replay the inputs
 # of fuzz targets have no label, so WEFT_TESTS_ONLY leaves them out.
@@ -58,7 +61,7 @@ set(tiered 0)
 if(WEFT_SANITIZE) # sanitizers do not see the code of kernels, so its optimisation is time lost
     set(tiered first)
 endif()
-set(label_words threads gpu codegen no_kernels long values)
+set(label_words threads gpu codegen no_kernels long failures values)
 set(run_words devices sm_70 sm_100 driver baseline first_tier two_tiers)
 
 add_test(NAME fresh_cache COMMAND ${CMAKE_COMMAND} -E rm -rf ${cache})
@@ -96,7 +99,7 @@ function(weft_test_words out file)
     set(${out} ${words} PARENT_SCOPE)
 endfunction()
 
-# weft_is_chosen(out words): whether a program with these words is built.
+# weft_is_chosen(out words): whether a program or script with these words is tested.
 function(weft_is_chosen out words)
     set(chosen ON)
     if(WEFT_TESTS_ONLY AND NOT WEFT_TESTS_ONLY IN_LIST words)
@@ -222,6 +225,7 @@ if(WEFT_TESTS)
         foreach(word ${words})
             if(word STREQUAL devices)
                 set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=${devices})
+                weft_label(devices ${name})
                 weft_test_run(cuda_${short} emulated WEFT_TEST_DEVICES=cuda-emu)
             elseif(word MATCHES "^sm_([0-9]+)$")
                 weft_test_run(cuda_${short}_${CMAKE_MATCH_1} emulated WEFT_TEST_DEVICES=cuda-emu
@@ -289,8 +293,12 @@ if(WEFT_TESTS)
         file(GLOB scripts CONFIGURE_DEPENDS ${source}/tests/cli/*.sh)
         foreach(script ${scripts})
             get_filename_component(name ${script} NAME_WE)
-            weft_test(cli_${name} bash ${script})
             weft_test_words(words ${script})
+            weft_is_chosen(chosen "${words}")
+            if(NOT chosen)
+                continue()
+            endif()
+            weft_test(cli_${name} bash ${script})
             foreach(word ${words})
                 weft_label(${word} cli_${name})
             endforeach()

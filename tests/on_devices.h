@@ -33,7 +33,7 @@ static inline int in_debug_mode(wf_device device, void (*log)(int level, const c
     ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config),
                                        .device = device,
                                        .threads = 2,
-                                       .flags_on = WF_FLAG_NO_DISK_CACHE | WF_FLAG_DEBUG,
+                                       .flags_on = test_disk_flag() | WF_FLAG_DEBUG,
                                        .log = log });
     return ctx == NULL;
 }

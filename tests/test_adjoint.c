@@ -1,7 +1,7 @@
 /* test_adjoint.c - adjoints of operators over an index space, beside adjoints written out by hand: each is compared by
  * v . (J u) == (J^T v) . u, where J u is computed with the operator itself, which is linear here, or by differences.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "on_devices.h"
 #include "weft/functions.h"

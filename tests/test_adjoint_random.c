@@ -2,6 +2,8 @@
  * wf_adjoint and wf_tangent agree, v.(J u) = (J^T v).u.
  *
  * WEFT_RANDOM_ADJOINTS=COUNT,FIRST runs COUNT operators from number FIRST on.
+ *
+ * ctest: first_tier
  */
 #include "on_devices.h"
 

@@ -3,6 +3,8 @@
  * reverse mode agree, v.(J u) = (J^T v).u, and so do central differences where the function is smooth.
  *
  * WEFT_RANDOM_DERIVATIVES=COUNT,FIRST runs COUNT recordings from number FIRST on. A recording that fails is printed.
+ *
+ * ctest: first_tier
  */
 #include "on_devices.h"
 

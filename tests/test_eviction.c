@@ -10,7 +10,7 @@ enum { PLANS = 20 * 6000, CODE = 20 * 512, LEAST = 256 /* bytes of a code */ };
 
 static wf_context *bounded(wf_device device)
 {
-    wf_context *ctx = test_context(device, 2);
+    wf_context *ctx = test_context_alone(device, 2);
     ctx->launcher->plans.most_bytes = PLANS;
     wf__engine_limit_code(ctx->engine, CODE);
     return ctx;

@@ -1,6 +1,6 @@
 /* test_fft_cosine.c - cosine and sine transforms beside the sums that define them and values of SciPy; mistakes.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "fft_numbers.h"
 

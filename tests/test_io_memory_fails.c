@@ -5,7 +5,7 @@
  * So this program is linked with --wrap (cmake/WeftTests.cmake): the functions below stand for malloc, calloc and
  * realloc in all of Weft's code.
  *
- * ctest: long
+ * ctest: failures
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* test_lib_memory_fails.c - functions of weft/functions.h and others with the first, second, ... allocation failing. It
  * returns WF_ERR_MEMORY and no result, or the result that it has with all memory; nothing leaks.
  *
- * ctest: long
+ * ctest: failures first_tier
  */
 #include "memory_fails.h"
 #include "weft/fft.h"

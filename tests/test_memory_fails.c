@@ -2,7 +2,7 @@
  * is WF_ERR_MEMORY, or WF_OK with right results; nothing crashes, and under the address sanitizer nothing leaks. Only
  * debug builds can make allocations fail.
  *
- * ctest: long
+ * ctest: failures
  */
 #include "memory_fails.h"
 

@@ -1,7 +1,7 @@
 /* test_memory_fails_derivatives.c - derivatives with the first, second, ... allocation failing, as in
  * test_memory_fails.c: values of array graphs and of points, control flow, complex numbers, operators, tapes.
  *
- * ctest: long
+ * ctest: failures
  */
 #include "memory_fails.h"
 #include "weft/fft.h"

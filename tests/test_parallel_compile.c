@@ -59,7 +59,7 @@ static void test_stages(void **state)
 {
     (void)state;
     for (int threads = 1; threads <= 4; threads += 3) {
-        wf_context *ctx = test_context(WF_CPU, threads);
+        wf_context *ctx = test_context_alone(WF_CPU, threads);
         wf_array *a[STAGES], *b[STAGES];
         wf_kernel_info info[32] = { { .size = sizeof *info } };
         wf_info about = { .size = sizeof about };

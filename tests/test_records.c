@@ -233,6 +233,7 @@ static void test_code_of_each_size(void **state)
     (void)state;
     if (is_on_gpu() || !wf__engine_llvm_major(ctx->engine, true))
         skip();
+    wf_set_flags(ctx, WF_FLAG_NO_DISK_CACHE, 0);
     uint32_t compiled[9] = { 0 };
     for (int size = 2; size < 9; ++size) {
         wf_array *base, *from = records(WF_F32, RECORDS, &(layout){ size, 0, size }, 3, &base);

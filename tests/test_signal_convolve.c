@@ -2,7 +2,7 @@
  * border modes, kernels of even and odd extents, larger than the array too, axes of a batch, dtypes; what is chosen, and
  * replayed.
  *
- * ctest: devices long
+ * ctest: devices long first_tier
  */
 #include "lib/signal/pieces.h"
 #include "on_devices.h"

@@ -1,7 +1,7 @@
 /* test_signal_footprints.c - ranks and morphology over footprints: beside numbers of SciPy 1.17 (scipy.ndimage), and
  * beside windows that are walked through; boxes, NaN, bools, mistakes.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "borders.h"
 #include "signal_formulas.h"

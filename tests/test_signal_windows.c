@@ -2,7 +2,7 @@
  * walked through element by element, for all border modes, several dtypes, short and long windows, and batches; NaN,
  * views, empty arrays and mistakes.
  *
- * ctest: devices long
+ * ctest: devices long first_tier
  */
 #include "borders.h"
 #include "signal_formulas.h"

@@ -1,7 +1,7 @@
 /* test_slices.c - central slices: rotations that permute axes, projections of Gaussians, the transpose, insertion by both
  * kernels, the correction of gridding and the normalisation; mistakes.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "plain_spectrum.h"
 #include "weft/fft.h"

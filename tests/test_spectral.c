@@ -1,7 +1,7 @@
 /* test_spectral.c - reads of spectra between their elements, and sums into them, in every layout, beside plain C over the
  * full spectrum; mistakes.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "plain_spectrum.h"
 

@@ -7,7 +7,7 @@
  *
  * By default each call fails in one of five ways, in turn. WEFT_SYSTEM_FAILS=all makes each call fail in all of them.
  *
- * ctest: long
+ * ctest: failures
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_tape_fft.c - derivatives of Fourier, cosine and sine transforms, and of filters, on a tape. All of these are linear.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "tape_linear.h"
 #include "weft/fft.h"

@@ -1,7 +1,7 @@
 /* test_transform_spectrum.c - spectra that are rotated, scaled and shifted, beside plain C over the full spectrum, beside
  * images that are rotated in real space, and beside Gaussians in closed form; averages over point groups; mistakes.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "plain_spectrum.h"
 #include "weft/fft.h"

@@ -1,7 +1,7 @@
 /* test_xform.c - rotations and shapes; affine transforms, fields of positions, polar grids, bins and symmetries of arrays;
  * mistakes.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "plain_interpolation.h"
 

@@ -1,6 +1,6 @@
 /* test_zoom.c - wf_zoom beside plain C for all grids, extents and interpolations, and beside scipy.ndimage.zoom; mistakes.
  *
- * ctest: devices
+ * ctest: devices first_tier
  */
 #include "plain_interpolation.h"
 

@@ -1,4 +1,4 @@
-/* weft_test.h - what tests of recordings share: cmocka, contexts that leave nothing on disk, arrays from C data,
+/* weft_test.h - what tests of recordings share: cmocka, contexts, arrays from C data,
  * comparison bit by bit in which NaN equals NaN. */
 #ifndef WEFT_TEST_H
 #define WEFT_TEST_H
@@ -29,13 +29,23 @@ enum { TEST_EVERY = 1 };
 /* Chooses one of n >= 1 evenly for the numbers 0, 1, 2, ..., whatever loops they come from; 0 for the number 0. */
 static inline unsigned test_choice(unsigned number, unsigned n) { return (number * 2654435761u >> 16) % n; }
 
+/* The flag of contexts that compile nothing that another test has compiled, where WEFT_CACHE names a folder, as with ctest.
+ * A program that is run by hand leaves nothing on disk. */
+static inline uint32_t test_disk_flag(void) { return getenv("WEFT_CACHE") ? 0 : WF_FLAG_NO_DISK_CACHE; }
+
 static inline wf_context *test_context(wf_device device, int threads)
 {
-    wf_config config = {
-        .size = sizeof config, .device = device, .threads = threads, .flags_on = WF_FLAG_NO_DISK_CACHE
-    };
+    wf_config config = { .size = sizeof config, .device = device, .threads = threads, .flags_on = test_disk_flag() };
     wf_context *ctx = wf_context_new(&config);
     assert_non_null(ctx);
+    return ctx;
+}
+
+/* A context that compiles its kernels itself, for tests that look at what is compiled. */
+static inline wf_context *test_context_alone(wf_device device, int threads)
+{
+    wf_context *ctx = test_context(device, threads);
+    wf_set_flags(ctx, WF_FLAG_NO_DISK_CACHE, 0);
     return ctx;
 }
 

@@ -1,4 +1,4 @@
-# ctest: threads long
+# ctest: threads failures
 #
 # weft each under attack: commands and workers killed at random, interrupted, several commands on one folder, full and
 # read-only disks. Results are those of weft calc, and only what was in work is computed again.

@@ -1,4 +1,4 @@
-# ctest: long
+# ctest: failures
 #
 # Outputs and caches under attack: processes killed while they write, full disks; cache folders that are damaged, of
 # another user, open to all, or changed while they are used. Results are right, old files stay whole, nothing is left.
