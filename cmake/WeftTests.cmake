@@ -71,8 +71,8 @@ set_tests_properties(fresh_cache PROPERTIES FIXTURES_SETUP cache)
 function(weft_test name)
     file(MAKE_DIRECTORY ${scratch}/${name})
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${scratch}/${name})
-    set(environment WEFT_CACHE=${cache} WEFT_SOURCE=${source} WEFT_CUDA_EMU=$<TARGET_FILE:weft_cuda_emu>
-                    WEFT_TIERED=${tiered})
+    set(environment WEFT_CACHE=${cache} WEFT_CACHE_BYTES=2000000000 WEFT_SOURCE=${source}
+                    WEFT_CUDA_EMU=$<TARGET_FILE:weft_cuda_emu> WEFT_TIERED=${tiered})
     if(TARGET weft)
         list(APPEND environment WEFT=$<TARGET_FILE:weft>)
     endif()

@@ -218,12 +218,11 @@ static void test_disk_foreign(void **state)
     wf__disk_close(d);
 }
 
-static void test_disk_bound(void **state)
+enum { BOUND = 400 * 4096 };
+
+static void check_bound(wf__disk *d)
 {
-    (void)state;
-    enum { BOUND = 400 * 4096 };
     static unsigned char object[4000];
-    wf__disk *d = wf__disk_open(folder, BOUND);
     wf__disk_stats stats;
     for (int i = 0; i < 1500; i++) {
         assert_true(wf__disk_store(d, &i, sizeof i, object, sizeof object));
@@ -239,7 +238,27 @@ static void test_disk_bound(void **state)
     assert_false(loads(d, &first, sizeof first, object, sizeof object));
     static unsigned char large[BOUND / 8];
     assert_false(wf__disk_store(d, "large", 5, large, sizeof large)); /* would evict too much */
+    wf__disk_clear(d);
     wf__disk_close(d);
+}
+
+static void test_disk_bound(void **state)
+{
+    (void)state;
+    check_bound(wf__disk_open(folder, BOUND));
+    char text[32];
+    snprintf(text, sizeof text, "%d", BOUND);
+    assert_int_equal(setenv("WEFT_CACHE_BYTES", text, 1), 0);
+    check_bound(wf__disk_open(folder, 0));
+    const char *const wrong[] = { "", "0", "1638400x", "-1638400", "99999999999999999999999" };
+    static unsigned char large[BOUND / 8]; /* the default bound has room for it */
+    for (size_t i = 0; i < WF__COUNT(wrong); i++) {
+        assert_int_equal(setenv("WEFT_CACHE_BYTES", wrong[i], 1), 0);
+        wf__disk *d = wf__disk_open(folder, 0);
+        assert_true(wf__disk_store(d, "large", 5, large, sizeof large));
+        wf__disk_close(d);
+    }
+    assert_int_equal(unsetenv("WEFT_CACHE_BYTES"), 0);
 }
 
 static int64_t mtime_of(const char *path)

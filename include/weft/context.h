@@ -51,7 +51,7 @@ typedef struct wf_config {
     wf_device device;             /* 0: WF_CPU. Of arrays and recordings that name none. A number that is no device's:
                             * WF_CPU, and wf_last_status says WF_ERR_DEVICE */
     const char *cache_dir;        /* NULL: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft */
-    uint64_t cache_bytes;         /* bound of the object cache on disk; 0: 256 MiB */
+    uint64_t cache_bytes;         /* bound of the object cache on disk; 0: WEFT_CACHE_BYTES, else 256 MiB */
     uint32_t flags_on, flags_off; /* flags set, then cleared, beside the defaults */
     void (*log)(int level, const char *text, void *user); /* warnings (1) and notes (2); NULL: dropped. Any thread */
     void *log_user;

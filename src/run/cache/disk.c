@@ -19,6 +19,7 @@
 #define MAX_KEY ((size_t)16 << 20)
 #define MAX_OBJECT ((size_t)64 << 20)
 #define DEFAULT_BYTES ((uint64_t)256 << 20)
+#define MOST_BYTES ((uint64_t)1000000000000000000) /* of WEFT_CACHE_BYTES */
 #define SECOND INT64_C(1000000000)
 #define STAMP_EVERY (3600 * SECOND)
 #define TEMP_LIFE (3600 * SECOND) /* the process of an older temporary file has died */
@@ -91,6 +92,16 @@ static char *choose_dir(const char *dir, bool *in_home, const char **none)
     return path.at;
 }
 
+/* Returns the bound that WEFT_CACHE_BYTES names, or the default one if that is no number from 1 to 10^18. */
+static uint64_t choose_bound(void)
+{
+    const char *text = wf__getenv("WEFT_CACHE_BYTES");
+    uint64_t n = 0;
+    while (text && *text >= '0' && *text <= '9' && n <= MOST_BYTES)
+        n = 10 * n + (uint64_t)(*text++ - '0');
+    return text && !*text && n && n <= MOST_BYTES ? n : DEFAULT_BYTES;
+}
+
 wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes)
 {
     const char *none = NULL;
@@ -108,7 +119,7 @@ wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes)
         atomic_init(&d->off, true);
         set_problem(d, none, 0);
     }
-    d->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
+    d->max_bytes = max_bytes ? max_bytes : choose_bound();
     /* A random start makes many processes that store little scan the folder as often as one that stores much. */
     d->since_scan = d->max_bytes >= 16 ? wf__random64() % (d->max_bytes / 16) : 0;
     return d;

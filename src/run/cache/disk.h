@@ -16,7 +16,8 @@ typedef struct wf__disk_stats {
 } wf__disk_stats;
 
 /* Makes the handle of a folder, but accesses no file; the first store creates the folder. dir: NULL = the default:
- * WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 = 256 MiB. NULL = out of memory. */
+ * WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 = WEFT_CACHE_BYTES, else
+ * 256 MiB. NULL = out of memory. */
 wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes);
 void wf__disk_close(wf__disk *disk); /* NULL: no-op */
 
