@@ -560,7 +560,7 @@ static bool says_yes(void *user)
 }
 
 #ifdef WEFT_WITH_LLVM
-enum { TURNS = 8000 };
+enum { TURNS = 3000 };
 #else /* interpreted */
 enum { TURNS = 800 };
 #endif
