@@ -47,8 +47,8 @@
 # With WEFT_TESTS_ONLY or WEFT_TESTS_WITHOUT, labels choose which programs are built, too. Programs that replay the inputs
 # of fuzz targets have no label, so WEFT_TESTS_ONLY leaves them out.
 #
-# All tests share one kernel cache inside the build folder. Each run of ctest empties it first, so that no test runs
-# code of an earlier build. The cache of the user stays untouched.
+# All tests share one kernel cache inside the build folder, and those of both tiers another one. Each run of ctest empties
+# them first, so that no test runs code of an earlier build. The cache of the user stays untouched.
 
 set(source ${CMAKE_CURRENT_SOURCE_DIR})
 set(cache ${CMAKE_CURRENT_BINARY_DIR}/test-cache)
@@ -61,6 +61,8 @@ set(tiered 0)
 if(WEFT_SANITIZE) # sanitizers do not see the code of kernels, so its optimisation is time lost
     set(tiered first)
 endif()
+# Optimised code that other tests have compiled would take the place of baseline code, hence a cache of their own.
+set(both_tiers WEFT_TIERED=1 WEFT_CACHE=${cache}/tiers)
 set(label_words threads gpu codegen no_kernels long failures values)
 set(run_words devices sm_70 sm_100 driver baseline first_tier two_tiers)
 
@@ -235,12 +237,12 @@ if(WEFT_TESTS)
                               WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
             elseif(word STREQUAL baseline)
                 if(NOT WEFT_SANITIZE)
-                    weft_test_run(baseline_${short} baseline WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
+                    weft_test_run(baseline_${short} baseline WEFT_TEST_DEVICES=cpu ${both_tiers})
                 endif()
             elseif(word STREQUAL first_tier)
                 set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=first)
             elseif(word STREQUAL two_tiers)
-                set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TIERED=1)
+                set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT ${both_tiers})
             else()
                 weft_label(${word} ${name})
             endif()
