@@ -90,7 +90,7 @@ static inline void test_memory_case(void **state)
     wf_context_free(ctx);
 #ifdef WEFT_DEBUG_CHECKS
     device = c->device;
-    repeat(c->name, c->run, TEST_EVERY > 1 ? 4 * c->step + 1 : c->step);
+    repeat(c->name, c->run, TEST_EVERY > 1 ? 8 * c->step + 1 : c->step);
 #endif
 }
 
