@@ -26,7 +26,7 @@ static wf__gpu *gpu_of(wf_context *ctx)
 static void test_reuse(void **state)
 {
     (void)state;
-    wf_context *ctx = test_context(WF_GPU(0), 1);
+    wf_context *ctx = test_context_alone(WF_GPU(0), 1);
     wf__gpu *gpu = gpu_of(ctx);
     wf__failure f = { 0 };
     char *a = wf__gpu_alloc(gpu, 1000, &(wf__gpu_use){ 0 }, &f), *b = wf__gpu_alloc(gpu, 1000, &(wf__gpu_use){ 0 }, &f);
@@ -63,7 +63,7 @@ static void test_reuse(void **state)
 static void test_running_out(void **state)
 {
     (void)state;
-    wf_context *ctx = test_context(WF_GPU(0), 1);
+    wf_context *ctx = test_context_alone(WF_GPU(0), 1);
     wf__gpu *gpu = gpu_of(ctx);
     if (gpu->idle_most != 16 * MIB)
         skip();
@@ -88,7 +88,7 @@ static void test_running_out(void **state)
 
 static void fail_late(bool next_is_launch)
 {
-    wf_context *ctx = test_context(WF_GPU(0), 1);
+    wf_context *ctx = test_context_alone(WF_GPU(0), 1);
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(40), 1), *out = wf_like(a);
     OK(ctx, wf_sync(ctx));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(40), .name = "first");
@@ -103,7 +103,7 @@ static void fail_late(bool next_is_launch)
     REFUSED(ctx, wf_sync(ctx), WF_ERR_BACKEND, "wf_sync: cuda:0: lost by an earlier failure");
     wf_release(a), wf_release(out);
     wf_context_free(ctx);
-    ctx = test_context(WF_GPU(0), 1); /* no other context has used it */
+    ctx = test_context_alone(WF_GPU(0), 1); /* no other context has used it */
     a = wf_full(ctx, WF_F32, WF_SHAPE(40), 1);
     OK(ctx, wf_sync(ctx));
     wf_release(a);
@@ -179,7 +179,7 @@ static void test_host_program(void **state)
     assert_true(create && current && destroy && retain && let_go && is_active && init && !init(0));
     assert_int_equal(create(&mine, 0, 0), 0); /* the context of the program, current from here on */
     assert_int_equal(retain(&primary, 0), 0);
-    wf_context *ctx = test_context(WF_GPU(0), 1);
+    wf_context *ctx = test_context_alone(WF_GPU(0), 1);
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(40, 3), 1), *b = wf_copy_to(a, WF_CPU);
     assert_true(a && b && !current(&now) && now == mine);
     wf_graph *g = wf_begin(ctx);
