@@ -37,8 +37,8 @@
 #   codegen             The test goes through all installed LLVM libraries itself.
 #   no_kernels          The test runs no kernel of LLVM's, so that one build and one LLVM show everything.
 #   long                The test is long, and other tests run the same code; it runs in fewer builds.
-#   failures            The test makes allocations or calls of the system fail, or feeds broken input. It is as long, and the
-#                       address sanitizer runs it.
+#   failures            The test makes allocations or calls of the system fail, or feeds broken input. Such tests are
+#                       long, too, but the address sanitizer runs them.
 #   values              The test compares many values. The address sanitizer does not see its run on the emulated GPU.
 #
 # Besides, a run on the emulated GPU has the label `emulated`; the two other kinds of runs, `driver` and `baseline`. The
@@ -333,7 +333,7 @@ endif()
 
 weft_glob(fuzz_files FOLDERS fuzz)
 set(random_inputs 50)
-if(WEFT_SANITIZE) # which the libFuzzer programs have, too
+if(WEFT_SANITIZE) # libFuzzer programs have the sanitizers and run more inputs
     set(random_inputs 15)
 endif()
 set(fuzzers ${fuzz_files})

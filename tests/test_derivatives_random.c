@@ -1,7 +1,6 @@
 /* test_derivatives_random.c - derivatives of random recordings of whole arrays: operations, broadcasts, views,
  * reductions, scans, gathers, scatters, arrays that are assigned, written by index and accumulated into. Forward and
  * reverse mode agree, v.(J u) = (J^T v).u, and so do central differences where the function is smooth.
- *
  * WEFT_RANDOM_DERIVATIVES=COUNT,FIRST runs COUNT recordings from number FIRST on. A recording that fails is printed.
  *
  * ctest: first_tier

@@ -1,8 +1,8 @@
 /* once.h - objects that several threads of a process want at the same time, made by one of them.
  *
  * Contexts share no code in memory. Ranks that are threads, each with a context, would compile the same kernels side by
- * side: the first one compiles, and the others wait and load the same object. An object is forgotten once nobody
- * waits for it.
+ * side. Here the first one compiles, and the others wait and load the same object. The last of these threads frees
+ * the object.
  */
 #ifndef WEFT_ONCE_H
 #define WEFT_ONCE_H
