@@ -28,6 +28,20 @@ void wf__cond_wait_for(wf__cond *c, wf__mutex *m, double seconds);
 void wf__cond_signal(wf__cond *c);
 void wf__cond_broadcast(wf__cond *c);
 
+/* Handlers of forks, which a process registers once. WF__FORK_HANDLERS initialises a static one. */
+typedef struct wf__fork_handlers {
+    void (*before)(void), (*in_parent)(void), (*in_child)(void);
+    wf__mutex lock; /* guards is_registered */
+    bool is_registered;
+} wf__fork_handlers;
+#define WF__FORK_HANDLERS(before, in_parent, in_child)     \
+    {                                                      \
+        before, in_parent, in_child, WF__MUTEX_INIT, false \
+    }
+/* Registers the handlers, unless an earlier call has. Of several registrations the latest runs first before a fork. false =
+ * the system cannot do this, or out of memory. */
+bool wf__handle_forks(wf__fork_handlers *handlers);
+
 /* Starts a thread that receives no signals, in the default floating-point environment (floats.h). */
 bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user);
 void wf__thread_name(const char *name); /* names the calling thread, for debuggers; at most 15 characters */

@@ -34,6 +34,15 @@ void wf__cond_free(wf__cond *c) { pthread_cond_destroy(c); }
 
 void wf__cond_wait(wf__cond *c, wf__mutex *m) { pthread_cond_wait(c, m); }
 
+bool wf__handle_forks(wf__fork_handlers *h)
+{
+    wf__mutex_lock(&h->lock);
+    h->is_registered = h->is_registered || pthread_atfork(h->before, h->in_parent, h->in_child) == 0;
+    const bool is_registered = h->is_registered;
+    wf__mutex_unlock(&h->lock);
+    return is_registered;
+}
+
 /* A time span for the system, which takes no infinite one: a month at most. */
 static struct timespec span(double seconds)
 {

@@ -2,7 +2,6 @@
 #include "run/cache/once.h"
 #include "base/os.h"
 #include <pthread.h>
-#include <stdatomic.h>
 
 struct wf__once {
     struct wf__once *next;
@@ -29,15 +28,8 @@ static void in_child(void)
 
 bool wf__once_guard(void)
 {
-    static wf__mutex registering = WF__MUTEX_INIT;
-    static atomic_bool registered;
-    if (atomic_load(&registered))
-        return true;
-    wf__mutex_lock(&registering);
-    if (!atomic_load(&registered))
-        atomic_store(&registered, pthread_atfork(before_fork, after_fork, in_child) == 0);
-    wf__mutex_unlock(&registering);
-    return atomic_load(&registered);
+    static wf__fork_handlers handlers = WF__FORK_HANDLERS(before_fork, after_fork, in_child);
+    return wf__handle_forks(&handlers);
 }
 
 /* ---- under the lock ---- */

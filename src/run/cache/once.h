@@ -11,7 +11,8 @@
 typedef struct wf__once wf__once;
 
 /* Guards forks, which wait until no thread looks at the list of objects. false = the system cannot do this, or out of
- * memory: each thread makes its objects itself. */
+ * memory: each thread makes its objects itself. Handlers of forks that wait for such threads must
+ * be registered later, as code_memory.h says. */
 bool wf__once_guard(void);
 /* Announces that the caller makes the object of this key; where another thread of this process makes it already, waits
  * until that thread ends. The key is the caller's until wf__once_end. NULL = the caller makes the object: out of memory,

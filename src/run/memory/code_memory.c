@@ -108,15 +108,8 @@ static int anonymous_file(void)
 
 bool wf__code_memory_guard(void)
 {
-    static wf__mutex registering = WF__MUTEX_INIT;
-    static atomic_bool registered;
-    if (atomic_load(&registered))
-        return true;
-    wf__mutex_lock(&registering);
-    if (!atomic_load(&registered))
-        atomic_store(&registered, pthread_atfork(before_fork, after_fork, after_fork) == 0);
-    wf__mutex_unlock(&registering);
-    return atomic_load(&registered);
+    static wf__fork_handlers handlers = WF__FORK_HANDLERS(before_fork, after_fork, after_fork);
+    return wf__handle_forks(&handlers);
 }
 
 /* Returns the number of forks so far, counted from the first call on; UINT64_MAX = unknown. */

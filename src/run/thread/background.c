@@ -11,7 +11,7 @@ static wf__mutex working = WF__MUTEX_INIT;  /* held during a piece of work, and 
 static wf__mutex counting = WF__MUTEX_INIT; /* guards `expected`; also held while this process forks */
 static wf__cond none_expected = PTHREAD_COND_INITIALIZER;
 static uint64_t expected;
-static bool ending, forks; /* ending: under `working`; forks: handlers are registered, under `registering` */
+static bool ending;                            /* under `working` */
 static _Thread_local bool is_this, is_guarded; /* the thread runs a piece of work; its end is guarded */
 
 #if defined(__linux__) && defined(__GLIBC__)
@@ -64,13 +64,8 @@ static void in_child(void)
 /* ---- work ---- */
 bool wf__background_guard(void)
 {
-    static wf__mutex registering = WF__MUTEX_INIT;
-    if (is_guarded)
-        return true;
-    wf__mutex_lock(&registering);
-    forks = forks || pthread_atfork(before_fork, after_fork, in_child) == 0;
-    is_guarded = forks && at_thread_end(end_thread);
-    wf__mutex_unlock(&registering);
+    static wf__fork_handlers handlers = WF__FORK_HANDLERS(before_fork, after_fork, in_child);
+    is_guarded = is_guarded || (wf__handle_forks(&handlers) && at_thread_end(end_thread));
     return is_guarded;
 }
 
