@@ -57,10 +57,10 @@ static inline wf_array *argument_of(const function *f, wf_dtype real, const doub
     return x;
 }
 
-/* The derivatives at 0 by all elements, or by their parts, on a tape. free() them. */
-static inline double *derivatives_of(const function *f, wf_dtype real)
+/* The derivatives at x by all elements, or by their parts, on a tape. free() them. */
+static inline double *derivatives_at(const function *f, wf_array *x)
 {
-    wf_array *x = wf_full(ctx, dtype_of_function(f, real), f->shape, 0), *grad = wf_like(x);
+    wf_array *grad = wf_like(x);
     wf_tape *tape = wf_tape_begin(ctx, WF_ARRAYS(x));
     wf_array *y = f->of(x);
     if (!y)
@@ -72,7 +72,16 @@ static inline double *derivatives_of(const function *f, wf_dtype real)
     wf_tape_free(tape);
     wf_array *wide = wf_array_cast(grad, f->complex ? WF_C128 : WF_F64);
     double *got = contents(wide);
-    RELEASE(x, grad, y, loss, wide);
+    RELEASE(grad, y, loss, wide);
+    return got;
+}
+
+/* Those at 0. */
+static inline double *derivatives_of(const function *f, wf_dtype real)
+{
+    wf_array *x = wf_full(ctx, dtype_of_function(f, real), f->shape, 0);
+    double *got = derivatives_at(f, x);
+    RELEASE(x);
     return got;
 }
 

@@ -6,6 +6,7 @@
 #include "memory_fails.h"
 #include "weft/fft.h"
 #include "weft/functions.h"
+#include "weft/linalg.h"
 #include "weft/optimize.h"
 #include "weft/xform.h"
 
@@ -565,28 +566,47 @@ static wf_status lines(wf_context *ctx)
     return status;
 }
 
+/* The sum of the elements of an inverse. */
+static wf_status matrices(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *square_of_a = a ? wf_view_reshape(a, WF_SHAPE(2, 2)) : NULL;
+    wf_array *grad = wf_like(a), *loss = wf_full(ctx, WF_F32, WF_SHAPE(1), 0), *inverse = NULL;
+    wf_status status = a && square_of_a && grad && loss ? WF_OK : missing(ctx);
+    wf_tape *tape = status == WF_OK ? wf_tape_begin(ctx, WF_ARRAYS(a)) : NULL;
+    if (status == WF_OK && !tape)
+        status = missing(ctx);
+    if (status == WF_OK && !(inverse = wf_solve(square_of_a, NULL)))
+        status = missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, loss, wf_reshape(total(wf_in(g, inverse)), WF_SHAPE(1)));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    wf_tape_end(tape);
+    if (status == WF_OK)
+        status = wf_tape_grad(tape, loss, WF_ARRAYS(a), WF_ARRAYS(grad));
+    if (status == WF_OK) { /* whole numbers, where roundings count for nothing */
+        wf_graph *g = wf_begin(ctx);
+        wf_out(g, grad, wf_round(wf_mul(2, wf_in(g, grad))));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    assert_true(holds(grad, (const float[]){ -1, 1, 1, -1 }, N, &status));
+    wf_tape_free(tape);
+    RELEASE(a, square_of_a, grad, loss, inverse);
+    return status;
+}
+
 int main(void)
 {
 #define EACH(name)                \
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values),
-                                         EACH(loops),
-                                         EACH(complexes),
-                                         EACH(operators),
-                                         EACH(reductions),
-                                         EACH(rules),
-                                         EACH(fixed_points),
-                                         EACH(checks),
-                                         EACH(tapes),
-                                         EACH(tape_rules),
-                                         EACH(updates),
-                                         EACH(ordered),
-                                         EACH(loop_effects),
-                                         EACH(block_joins),
-                                         EACH(loop_carries),
-                                         EACH(lines),
-                                         EACH(adjoints_on_tapes) };
+    static const memory_case cases[] = { EACH(values),       EACH(loops),       EACH(complexes),
+                                         EACH(operators),    EACH(reductions),  EACH(rules),
+                                         EACH(fixed_points), EACH(checks),      EACH(tapes),
+                                         EACH(tape_rules),   EACH(updates),     EACH(ordered),
+                                         EACH(loop_effects), EACH(block_joins), EACH(loop_carries),
+                                         EACH(lines),        EACH(matrices),    EACH(adjoints_on_tapes) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

@@ -351,8 +351,11 @@ wf_tape *wf_tape_begin(wf_context *ctx, wf_arrays watched)
     t->noting = true;
     wf__context_retain(ctx);
     int64_t at;
-    for (size_t i = 0; i < watched.n; ++i)
-        add_memory(t, watched.at[i], &at);
+    for (size_t i = 0; i < watched.n; ++i) {
+        const uint32_t m = add_memory(t, watched.at[i], &at);
+        if (m)
+            t->memory[m - 1].watched = true;
+    }
     wf__mutex_lock(&ctx->lock);
     t->next = ctx->launcher->taping;
     ctx->launcher->taping = t;

@@ -25,6 +25,7 @@ typedef struct wf__tape_memory { /* memory that depends on a watched array */
     wf_array *array;             /* an array of it, retained */
     int64_t first;               /* number of that array's first element in the memory */
     int64_t count;               /* elements of the memory */
+    bool watched;                /* an array of it is one of wf_tape_begin */
     wf_array *adjoint;           /* [count] derivatives, while wf_tape_grad runs; NULL = 0 */
 } wf__tape_memory;
 

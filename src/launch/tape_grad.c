@@ -370,8 +370,6 @@ static wf_status begin_loss(const backward *b, const wf_array *loss)
 {
     int64_t at;
     uint32_t m = wf__tape_memory_of(b->t, loss, &at);
-    if (!m)
-        return WF_OK;
     wf__tape_memory *memory = &b->t->memory[m - 1];
     if (memory->count == 1) {
         memory->adjoint = wf_full(b->t->ctx, dtype_of_adjoint(loss), WF_SHAPE(1), 1);
@@ -386,17 +384,27 @@ static wf_status begin_loss(const backward *b, const wf_array *loss)
     return wf_run(g);
 }
 
-static wf_status check(const wf_tape *t, const wf_array *loss, wf_arrays wrt, wf_arrays grads)
+static wf_status check(wf_tape *t, const wf_array *loss, wf_arrays wrt, wf_arrays grads)
 {
+    int64_t at;
     if (t->status != WF_OK)
         return wf__error(t->ctx, t->status, "wf_tape_grad: %s", t->text);
     if (!loss || !wf__is_float(loss->dtype) || wf_array_count(loss) != 1)
         return wf__error(t->ctx, WF_ERR_SHAPE, "wf_tape_grad: the loss must be an array of one real number");
+    if (!wf__tape_memory_of(t, loss, &at))
+        return wf__error(
+            t->ctx, WF_ERR_ARG,
+            "wf_tape_grad: no launch on the tape computes the loss from a watched array; launches are noted "
+            "between wf_tape_begin and wf_tape_end, on the thread of the tape");
     if (wrt.n != grads.n)
         return wf__error(t->ctx, WF_ERR_ARG, "wf_tape_grad: each wanted array needs one for its derivative");
-    for (size_t i = 0; i < wrt.n; ++i)
+    for (size_t i = 0; i < wrt.n; ++i) {
         if (!wrt.at[i] || !grads.at[i] || !wf__same_shape(&wrt.at[i]->shape, &grads.at[i]->shape))
             return wf__error(t->ctx, WF_ERR_SHAPE, "wf_tape_grad: derivative %zu has another shape than its array", i);
+        const uint32_t m = wf__tape_memory_of(t, wrt.at[i], &at);
+        if (!m || !t->memory[m - 1].watched)
+            return wf__error(t->ctx, WF_ERR_ARG, "wf_tape_grad: wanted array %zu is not one that the tape watches", i);
+    }
     return WF_OK;
 }
 

@@ -2,6 +2,7 @@
  * ordinary arrays, and chooses how.
  */
 #include "matrices.h"
+#include "weft/derivative.h"
 #include "weft/distributed.h"
 #include "weft/linalg.h"
 #include <float.h>
@@ -38,12 +39,59 @@ static wf_array *identity(const wfl_job *j, const wf_array *a, int64_t n)
     return wfl_array_run(g, out);
 }
 
-/* Computes the results of the call; all NULL on a failure. */
-static wf_status run(wfl_job *j, wfl_compute *compute, const wf_array *a, const wf_array *b,
+/* ---- on a tape ---- */
+typedef struct noted { /* a call, which the rule's .vjp does not need */
+    wfl_job *job;
+    wfl_compute *compute;
+    bool has_right;
+} noted;
+
+/* wf_array_rule.call. */
+static wf_status call(void *user, wf_arrays in, wf_arrays out)
+{
+    const noted *c = user;
+    wf_array *result[WFL_JOB_RESULTS] = { NULL };
+    wf_status status = c->compute(c->job, in.at[0], c->has_right ? in.at[1] : NULL, result) ? WF_OK : WF_ERR_ARG;
+    for (size_t i = 0, k = 0; i < WFL_JOB_RESULTS; ++i) {
+        if (status == WF_OK && c->job->want[i].dtype != WF_NONE)
+            status = wf_array_assign(out.at[k++], result[i]);
+        wf_release(result[i]);
+    }
+    return status;
+}
+
+static bool compute_noted(wfl_job *j, wfl_compute *compute, wfl_vjp *vjp, const wf_array *a, const wf_array *b,
+                          wf_array *out[WFL_JOB_RESULTS])
+{
+    noted c = { j, compute, b != NULL };
+    const wf_array_rule rule = { .size = sizeof rule, .name = j->function, .call = call, .vjp = vjp, .user = &c };
+    wf_array *in[3] = { (wf_array *)a, (wf_array *)b }, *to[WFL_JOB_RESULTS], *flat; /* operands are only read */
+    size_t ins = b ? 2 : 1, outs = 0;
+    bool well = true;
+    for (int i = 0; well && i < WFL_JOB_RESULTS; ++i)
+        if (j->want[i].dtype != WF_NONE) {
+            out[i] = to[outs++] = wfl_job_result(j, j->want[i].dtype, j->want[i].rows, j->want[i].columns, &flat);
+            wf_release(flat);
+            well = out[i] != NULL;
+        }
+    if (vjp == wfl_lstsq_vjp) {
+        in[2] = wf_empty(j->ctx, WF_F64, WF_SHAPE(1), .device = WF_CPU);
+        well = well && in[2] && wf_upload(in[2], &j->least, sizeof j->least) == WF_OK;
+        ins = 3;
+    }
+    well = well && wf_custom_arrays(j->ctx, &rule, (wf_arrays){ in, ins }, (wf_arrays){ to, outs }) == WF_OK;
+    wf_release(in[2]);
+    return well;
+}
+
+/* Computes the results of the call, which has these derivatives; all NULL on a failure. */
+static wf_status run(wfl_job *j, wfl_compute *compute, wfl_vjp *vjp, const wf_array *a, const wf_array *b,
                      wf_array *out[WFL_JOB_RESULTS])
 {
-    const bool distributed = wf_array_dist(a) || wf_array_dist(b);
-    if (distributed ? wfl_job_distributed(j, compute, a, b, out) : compute(j, a, b, out))
+    const bool distributed = wf_array_dist(a) || wf_array_dist(b), taped = wf_is_taped(a) || wf_is_taped(b);
+    if (distributed ? wfl_job_distributed(j, compute, a, b, out)
+        : taped     ? compute_noted(j, compute, vjp, a, b, out)
+                    : compute(j, a, b, out))
         return WF_OK;
     if (j->refusal != WFL_NOT_REFUSED)
         wfl_job_report(j);
@@ -55,10 +103,11 @@ static wf_status run(wfl_job *j, wfl_compute *compute, const wf_array *a, const 
 }
 
 /* Runs it, and hands the first n results over to those of `to` that are not NULL. */
-static wf_status run_into(wfl_job *j, wfl_compute *compute, const wf_array *a, wf_array **const to[], int n)
+static wf_status run_into(wfl_job *j, wfl_compute *compute, wfl_vjp *vjp, const wf_array *a, wf_array **const to[],
+                          int n)
 {
     wf_array *out[WFL_JOB_RESULTS] = { NULL };
-    const wf_status status = run(j, compute, a, NULL, out);
+    const wf_status status = run(j, compute, vjp, a, NULL, out);
     for (int i = 0; status == WF_OK && i < n; ++i)
         if (to[i])
             *to[i] = out[i];
@@ -84,7 +133,7 @@ wf_array *wf_solve(const wf_array *a, const wf_array *b)
         return NULL;
     j.want[0] = (wfl_wanted){ j.dtype, j.rows, j.k };
     wf_array *out[WFL_JOB_RESULTS] = { NULL };
-    run(&j, solve, a, b, out);
+    run(&j, solve, wfl_solve_vjp, a, b, out);
     return out[0];
 }
 
@@ -105,7 +154,7 @@ wf_array *wf_cholesky(const wf_array *a)
         return NULL;
     j.want[0] = (wfl_wanted){ j.dtype, j.rows, j.rows };
     wf_array *out[WFL_JOB_RESULTS] = { NULL };
-    run(&j, cholesky, a, NULL, out);
+    run(&j, cholesky, wfl_cholesky_vjp, a, NULL, out);
     return out[0];
 }
 
@@ -129,7 +178,7 @@ wf_status wf_eigh(const wf_array *a, wf_array **values, wf_array **vectors)
     j.want[0] = (wfl_wanted){ wf_dtype_part(j.dtype), j.rows, -1 };
     if (vectors)
         j.want[1] = (wfl_wanted){ j.dtype, j.rows, j.rows };
-    return run_into(&j, eigh, a, (wf_array * *[]){ values, vectors }, 2);
+    return run_into(&j, eigh, wfl_eigh_vjp, a, (wf_array * *[]){ values, vectors }, 2);
 }
 
 static bool svd(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
@@ -153,7 +202,7 @@ wf_status wf_svd(const wf_array *a, wf_array **u, wf_array **s, wf_array **vh)
         j.want[0] = (wfl_wanted){ j.dtype, j.rows, few };
         j.want[2] = (wfl_wanted){ j.dtype, few, j.columns };
     }
-    return run_into(&j, svd, a, (wf_array * *[]){ u, s, vh }, 3);
+    return run_into(&j, svd, wfl_svd_vjp, a, (wf_array * *[]){ u, s, vh }, 3);
 }
 
 static bool lstsq(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
@@ -180,7 +229,7 @@ wf_array *wf_lstsq(const wf_array *a, const wf_array *b, double tolerance)
     j.least = tolerance > 0 ? tolerance : digits * (double)(j.rows > j.columns ? j.rows : j.columns);
     j.want[0] = (wfl_wanted){ j.dtype, j.columns, j.k };
     wf_array *out[WFL_JOB_RESULTS] = { NULL };
-    run(&j, lstsq, a, b, out);
+    run(&j, lstsq, wfl_lstsq_vjp, a, b, out);
     return out[0];
 }
 
@@ -201,7 +250,7 @@ wf_status wf_slogdet(const wf_array *a, wf_array **sign, wf_array **log)
         return wfl_array_fail(j.ctx, WF_ERR_ARG, "wf_slogdet: `%s` is NULL", sign ? "log" : "sign");
     j.want[0] = (wfl_wanted){ j.dtype, -1, -1 };
     j.want[1] = (wfl_wanted){ wf_dtype_part(j.dtype), -1, -1 };
-    return run_into(&j, slogdet, a, (wf_array * *[]){ sign, log }, 2);
+    return run_into(&j, slogdet, wfl_slogdet_vjp, a, (wf_array * *[]){ sign, log }, 2);
 }
 
 static bool qr(wfl_job *j, const wf_array *a, const wf_array *b, wf_array *out[])
@@ -230,5 +279,5 @@ wf_status wf_qr(const wf_array *a, bool complete, wf_array **q, wf_array **r)
     const int64_t k = complete || j.rows < j.columns ? j.rows : j.columns;
     j.want[0] = (wfl_wanted){ j.dtype, j.rows, k };
     j.want[1] = (wfl_wanted){ j.dtype, k, j.columns };
-    return run_into(&j, qr, a, (wf_array * *[]){ q, r }, 2);
+    return run_into(&j, qr, wfl_qr_vjp, a, (wf_array * *[]){ q, r }, 2);
 }
