@@ -228,11 +228,43 @@ static void refused(void **state)
     end();
 }
 
+/* Complex elements at places of the points' own, read in a loop that stays one. */
+static void complex_reads_in_a_loop(void **state)
+{
+    enum { MOST = 3 };
+    static const int64_t places[N][MOST] = { { 0, 1, 2 }, { 3, -1, 0 }, { 1, 1, 9 }, { 3, 2, 3 } };
+    static const double parts[N][2] = { { 1, 2 }, { 3, -4 }, { 0, 5 }, { -6, 7 } };
+    double want[N][2] = { { 0 } };
+    (void)state;
+    wf_array *z = array_of(ctx, WF_C128, WF_SHAPE(N), parts), *up = array_of(ctx, WF_C128, WF_SHAPE(N), parts);
+    wf_array *at = array_of(ctx, WF_I64, WF_SHAPE(N, MOST), places),
+             *turns = array_of(ctx, WF_I32, WF_SHAPE(N), ((int32_t[]){ 3, 2, 3, 0 }));
+    wf_array *sums = wf_like(z), *by_z = wf_like(z);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N), .indexed = true);
+    wf_var sum = wf_local(g, WF_C128, 0), t = wf_local(g, WF_I32, 0);
+    WF_WHILE (g, wf_lt(t, wf_in(g, turns))) {
+        wf_inc(sum, wf_read_border(g, z, WF_BORDER_VALUE, 0, wf_read(g, at, wf_index(g, 0), t)));
+        wf_inc(t, 1);
+    }
+    WF_END(g);
+    wf_out(g, sums, sum);
+    OK(ctx, wf_adjoint(g, WF_ARRAYS(sums), WF_ARRAYS(up), WF_ARRAYS(z), WF_ARRAYS(by_z)));
+    for (int i = 0; i < N - 1; ++i)
+        for (int k = 0; k < (i == 1 ? 2 : MOST); ++k)
+            for (int part = 0; part < 2 && places[i][k] >= 0 && places[i][k] < N; ++part)
+                want[places[i][k]][part] += parts[i][part];
+    double *got = contents(by_z);
+    for (int i = 0; i < 2 * N; ++i)
+        assert_true(got[i] == want[i / 2][i % 2]);
+    free(got);
+    RELEASE(z, up, at, turns, sums, by_z);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone),   cmocka_unit_test(on_a_tape), cmocka_unit_test(two_outputs),
-        cmocka_unit_test(scratch), cmocka_unit_test(refused),
+        cmocka_unit_test(scratch), cmocka_unit_test(refused),   cmocka_unit_test(complex_reads_in_a_loop),
     };
     return RUN_ON_ALL(tests);
 }

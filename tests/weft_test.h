@@ -33,9 +33,22 @@ static inline unsigned test_choice(unsigned number, unsigned n) { return (number
  * A program that is run by hand leaves nothing on disk. */
 static inline uint32_t test_disk_flag(void) { return getenv("WEFT_CACHE") ? 0 : WF_FLAG_NO_DISK_CACHE; }
 
+/* Ends the program if the code generator refuses a kernel, which would be interpreted. Any thread may log. */
+static inline void end_if_refused(int level, const char *text, void *user)
+{
+    (void)level;
+    (void)user;
+    if (strstr(text, "invalid LLVM IR")) {
+        fprintf(stderr, "%s\n", text);
+        abort();
+    }
+}
+
 static inline wf_context *test_context(wf_device device, int threads)
 {
-    wf_config config = { .size = sizeof config, .device = device, .threads = threads, .flags_on = test_disk_flag() };
+    wf_config config = {
+        .size = sizeof config, .device = device, .threads = threads, .flags_on = test_disk_flag(), .log = end_if_refused
+    };
     wf_context *ctx = wf_context_new(&config);
     assert_non_null(ctx);
     return ctx;

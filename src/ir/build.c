@@ -231,5 +231,7 @@ wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold
 bool wf__is_const(const wf__ir *ir, wf__ref r, double value)
 {
     const wf__node *n = &ir->node[r];
+    if (n->op == WF__OP_complex)
+        return wf__is_const(ir, n->a, value) && wf__is_const(ir, n->b, 0);
     return n->op == WF__CONST && wf__bits(n) == bits_of(n->dtype, value);
 }

@@ -423,7 +423,7 @@ static inline wf__ref wf__last_operand(const wf__node *n)
     unsigned arity = wf__arity(n->op);
     return arity == 3 ? n->c : arity == 2 ? n->b : n->a;
 }
-bool wf__is_const(const wf__ir *ir, wf__ref r, double value); /* a CONST equal to value (and -0 is not 0) */
+bool wf__is_const(const wf__ir *ir, wf__ref r, double value); /* a constant equal to value (-0 is not 0) */
 
 /* ---- meaning ----
  * Applies a pure operation to n values, for the constant folder and the interpreter. Arrays are packed. Bools are bytes
