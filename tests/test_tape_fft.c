@@ -145,9 +145,57 @@ static void powers(void **state)
     RELEASE(a, grad, spectrum, loss);
 }
 
+/* A filter by an array that the tape watches, of an array that it does not. */
+static wf_array *gains;
+static void by_gains(const wf_site *h)
+{
+    wf_set(h->out[0], wf_mul(wf_get(h->in[0]), wf_read(h->graph, gains, h->index[h->rank - 1])));
+}
+
+static wf_array *loss_of_gains(const wf_array *x)
+{
+    wf_array *y = wf_like(x);
+    OK(ctx, wf_fft_filter(y, x, WF_ALL_AXES, by_gains, NULL));
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_in(g, y), at = wf_cast(wf_iota(g, wf_array_shape(y), 0), WF_F64);
+    wf_array *loss = wf_keep(total(wf_mul(v, wf_sin(wf_mul(at, 1.3)))));
+    OK(ctx, wf_run(g));
+    RELEASE(y);
+    return loss;
+}
+
+static void filters(void **state)
+{
+    (void)state;
+    enum { HALF = 4 };
+    static const double x[] = { 1, -2, 0.5, 3, 0, 1.5 };
+    double unit[HALF] = { 0 }, want[HALF];
+    wf_array *a = line_of(x, 6);
+    for (int i = 0; i < HALF; ++i) { /* the loss is linear in the gains */
+        unit[i] = 1;
+        gains = line_of(unit, HALF);
+        unit[i] = 0;
+        wf_array *loss = loss_of_gains(a);
+        want[i] = scalar_f64(loss);
+        RELEASE(loss, gains);
+    }
+    gains = line_of(x, HALF);
+    wf_array *grad = wf_like(gains);
+    assert_false(wf_is_taping(ctx) || wf_is_taping(NULL));
+    wf_tape *tape = wf_tape_begin(ctx, WF_ARRAYS(gains));
+    assert_true(wf_is_taping(ctx));
+    wf_array *loss = loss_of_gains(a);
+    wf_tape_end(tape);
+    assert_false(wf_is_taping(ctx));
+    OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(gains), WF_ARRAYS(grad)));
+    expect_close(grad, want, 1e-12);
+    wf_tape_free(tape);
+    RELEASE(a, gains, grad, loss);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(transforms), cmocka_unit_test(in_single_precision),
-                                        cmocka_unit_test(powers) };
+                                        cmocka_unit_test(powers), cmocka_unit_test(filters) };
     return RUN_ON_ALL(tests);
 }

@@ -55,6 +55,9 @@ WF_API wf_status wf_tape_grad(wf_tape *tape, const wf_array *loss, wf_arrays wrt
 /* True if the calling thread has a tape that notes, and the array depends on one that it watches: for functions that
  * have a derivative, as launches or as a rule (wf_custom_arrays), in another way than without a tape. NULL: false. */
 WF_API bool wf_is_taped(const wf_array *array);
+/* True if the calling thread has a tape of the context that notes: for functions that call a hook, which may read arrays that
+ * depend on a watched one. NULL: false. */
+WF_API bool wf_is_taping(wf_context *ctx);
 /* Frees a tape and ends it before; NULL is a no-op. */
 WF_API void wf_tape_free(wf_tape *tape);
 

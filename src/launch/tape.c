@@ -324,6 +324,8 @@ bool wf_is_taped(const wf_array *a)
     return t && wf__has_adjoint(a->dtype) && wf__tape_memory_of(t, a, &at);
 }
 
+bool wf_is_taping(wf_context *ctx) { return ctx && wf__tapes(ctx); }
+
 /* ---- life ---- */
 wf_tape *wf_tape_begin(wf_context *ctx, wf_arrays watched)
 {

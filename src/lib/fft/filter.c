@@ -117,7 +117,7 @@ static wf_status filter_batch(const filtering *f, wf_array *y, const wf_array *x
     plan.whole = half;
     half.dim[0] = count;
     wf_array *spectra = wfl_new_beside(x, wfl_complex_dtype(f->plan->part), half);
-    part.taped = wfl_is_taped(y, x);
+    part.taped = wfl_is_taped(y, x) || wf_is_taping(f->plan->ctx); /* the hook may read what a tape watches */
     wf_status status = !spectra ? wfl_array_error(f->plan->ctx) : part.taped ? WF_OK : prepare(&part, spectra);
     for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
         int64_t n = i + count < lead ? count : lead - i;
