@@ -1,7 +1,8 @@
 /* align.c - weft align: the frames of a movie moved onto each other and added, each frequency weighted by the dose.
  *
- * Frames are compared by spectra cropped to --resolution: each with the sum of all others, moved by the shifts found so
- * far, until no shift changes by more than STEADY pixels. */
+ * Frames are compared by spectra cropped to --resolution, of copies that clean() has prepared: each with the sum of all
+ * others, moved by the shifts found so far and tapered, until no shift changes by more than STEADY pixels. The frames that are added
+ * are as they were read. */
 #include "images.h"
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,9 @@ const char help_align[] =
     "  weft align movie.eer --gain ref.gain --group 30 --dose 0.04 -o sum.mrc\n\n"
     "Finds the drift of each frame by correlation with the sum of the others, to fractions of a pixel, and adds the moved\n"
     "frames. Prints a line for each frame: its number, and the shift in pixels (y x) that was taken away; the first frame\n"
-    "has shift 0 0. Frames are read one by one, so that a movie may be larger than memory.\n\n" MOVIE_HELP
+    "has shift 0 0. Frames are read one by one, so that a movie may be larger than memory. What is compared are copies in which\n"
+    "values further than six standard deviations from the mean, as of dead columns and hot pixels, are replaced by the mean\n"
+    "and the edges fall to 0; the frames that are added stay as they are.\n\n" MOVIE_HELP
     "  --dose D               electrons/A^2 of a frame of the file: weights each frequency by Grant and Grigorieff's curve\n"
     "  --pre-dose D           received before the first frame (default: 0)\n"
     "  --voltage KV           300 (the default), or 200: critical doses are 0.8 times as large\n"
@@ -78,10 +81,13 @@ static wf_array *frame_of(const align *a, int64_t i)
 
 static wf_shape frame_shape(const align *a) { return WF_SHAPE(a->shape.dim[1], a->shape.dim[2]); }
 
-/* The half spectrum of a frame, cropped to a shape; the caller releases it. */
-static wf_array *spectrum_of(const align *a, int64_t i, wf_shape to)
+/* The half spectrum of a frame, cropped to a shape; the caller releases it. `compared`: of the frame without outliers
+ * and mean. */
+static wf_array *spectrum_of(const align *a, int64_t i, wf_shape to, bool compared)
 {
-    wf_array *frame = frame_of(a, i), *whole = frame ? wf_fft_r2c(frame, WF_AXES(0, 1), WF_FFT_BACKWARD) : NULL;
+    wf_array *frame = frame_of(a, i);
+    bool ok = frame && (!compared || clean(frame));
+    wf_array *whole = ok ? wf_fft_r2c(frame, WF_AXES(0, 1), WF_FFT_BACKWARD) : NULL;
     wf_array *part = whole ? wf_fft_resize(whole, frame_shape(a), to, WF_AXES(0, 1)) : NULL;
     wf_release(frame);
     wf_release(whole);
@@ -121,7 +127,7 @@ static bool open_comparison(const align *a, comparison *c, double frequency)
     bool ok = c->spectra && c->shifts;
     for (int64_t i = 0; i < a->frames && ok; i++) {
         progress_part(0.5 * (double)i / (double)a->frames);
-        wf_array *from = spectrum_of(a, i, c->shape), *to = wf_view_at(c->spectra, 0, i);
+        wf_array *from = spectrum_of(a, i, c->shape, true), *to = wf_view_at(c->spectra, 0, i);
         ok = from && to && wf_array_assign(to, from) == WF_OK;
         wf_release(from);
         wf_release(to);
@@ -135,21 +141,36 @@ static void close_comparison(comparison *c)
     wf_release(c->shifts);
 }
 
+/* The spectra of all frames, moved by c->shifts and then tapered, so that the edges of all lie at the same place of the
+ * content and draw no shift to 0; the caller releases them. */
+static wf_array *moved_spectra(const comparison *c)
+{
+    wf_array *moved = wf_array_copy(c->spectra), *frames = NULL, *out = NULL;
+    if (moved && wf_spectrum_shift(moved, moved, &c->layout, c->shifts) == WF_OK)
+        frames = wf_fft_c2r(moved, c->shape.dim[1], WF_AXES(1, 2), WF_FFT_BACKWARD);
+    if (frames && taper(frames))
+        out = wf_fft_r2c(frames, WF_AXES(1, 2), WF_FFT_BACKWARD);
+    wf_release(moved);
+    wf_release(frames);
+    return out;
+}
+
 /* The maps [frames, h, w] of the correlation of each moved frame with the sum of all others. */
 static wf_array *correlate(const align *a, const comparison *c, double bfactor)
 {
     wf_context *ctx = a->j->ctx;
     wf_shape shape = wf_array_shape(c->spectra);
-    wf_array *moved = wf_array_copy(c->spectra), *sum = NULL, *map = NULL;
-    bool ok = moved && wf_spectrum_shift(moved, moved, &c->layout, c->shifts) == WF_OK;
-    sum = ok ? wf_array_sum(moved, WF_AXES(0)) : NULL;
+    wf_array *moved = moved_spectra(c), *sum = moved ? wf_array_sum(moved, WF_AXES(0)) : NULL, *map = NULL;
+    if (!sum) {
+        wf_release(moved);
+        return NULL;
+    }
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, moved), others = wf_sub(wf_in(g, sum), x);
     wf_val k = wf_freq_norm(g, &c->layout, WF_VALS(wf_iota(g, shape, 1), wf_iota(g, shape, 2)));
     wf_val damped = wf_exp(wf_mul(wf_mul(k, k), -0.5 * bfactor)), zero = wf_eq(k, 0);
-    if (sum)
-        wf_out(g, moved, wf_mul(wf_mul(x, wf_conj(others)), wf_select(zero, 0, damped)));
-    if (wf_run(g) == WF_OK && sum)
+    wf_out(g, moved, wf_mul(wf_mul(x, wf_conj(others)), wf_select(zero, 0, damped)));
+    if (wf_run(g) == WF_OK)
         map = wf_fft_c2r(moved, c->shape.dim[1], WF_AXES(1, 2), WF_FFT_BACKWARD);
     wf_release(moved);
     wf_release(sum);
@@ -230,7 +251,7 @@ static int find_shifts(align *a)
 /* Adds frame i, moved back and weighted, to `sum`, and its squared weights to `squares`, unless that is NULL. */
 static bool add_frame(const align *a, int64_t i, const wf_spectrum *layout, wf_array *sum, wf_array *squares)
 {
-    wf_array *x = spectrum_of(a, i, WF_SHAPE(layout->size[0], layout->size[1]));
+    wf_array *x = spectrum_of(a, i, WF_SHAPE(layout->size[0], layout->size[1]), false);
     if (!x)
         return false;
     wf_shape shape = wf_array_shape(x), from = frame_shape(a);

@@ -112,6 +112,11 @@ void turn_rows(double angle, const double center[2], const double shift[2], doub
 /* Images [h, w] or [k, h, w] turned in the plane, about n/2, by n angles of 360/n degrees: [n, k, h, w]. NULL: the context
  * has the error. */
 wf_array *turned_images(wf_array *images, int64_t n);
+/* Makes an image fit for comparison with others, which may have the same faults: values far from the mean are replaced by
+ * it, and the mean is taken away. False: the context has the error. */
+bool clean(wf_array *frame);
+/* Lets images [..., h, w] fall to 0 at their edges. False: the context has the error. */
+bool taper(wf_array *images);
 /* Changes the sign of all elements. False: the context has the error. */
 bool negate(wf_array *images);
 
