@@ -129,6 +129,12 @@ static void all_of_the_syntax_is_read(void **state)
     assert_int_equal(wf_star_columns(s, 3), 0);
     assert_string_equal(wf_star_texts(s, wf_star_find(s, "third"), "k")[0], "v");
     wf_star_free(s);
+    s = star_of("words.star", "data_x\nloop_\n_a\n_b\n1 data_y\n'data_z'\n'loop_'\ndata_v 4\n2 3\ndata_u\n");
+    assert_int_equal(wf_star_tables(s), 2);
+    assert_int_equal(wf_star_rows(s, 0), 4);
+    assert_string_equal(wf_star_texts(s, 0, "b")[0], "data_y");
+    assert_string_equal(wf_star_texts(s, 0, "b")[1], "loop_");
+    wf_star_free(s);
     s = star_of("empty.star", "\xef\xbb\xbf"
                               "data_x\nloop_\n_a\n_b\ndata_y\n_c 1");
     assert_int_equal(wf_star_rows(s, 0), 0);
@@ -303,6 +309,10 @@ static void bad_files_are_refused(void **state)
         { "hello world\n", "not with hello" },
         { "data_x\nloop_\n1 2\n", "line 2: loop_ has no names" },
         { "data_x\nloop_\n_a\n_b\n1 2\n3\n", "line 6: 1 values in a row of table data_x, which has 2 columns" },
+        { "data_x\nloop_\n_a\n_b\n1 2\n3\n\ndata_y\n\nloop_\n_c\n7\n", "line 6: 1 values in a row of table data_x" },
+        { "data_x\nloop_\n_a\n_b\n1 2\n3\ndata_y # z\nloop_\n_c\n7\n", "line 6: 1 values in a row" },
+        { "data_x\nloop_\n_a\n_b\n1 2\n3\nloop_\n_c\n7\n", "line 6: 1 values in a row" },
+        { "data_x\nloop_\n_a\n_b\n1\n;t\n;\n3\ndata_y\n", "line 8: 1 values in a row" },
         { "data_x\nloop_\n_a\n_b\n1\n2 3\n4 5\n", "line 5: 1 values in a row" },
         { "data_x\nloop_\n_a\n_b\n1 2\n3\n4 5 6\n", "line 6: 1 values in a row" },
         { "data_x\nloop_\n_a\n_b\n1 2 3\n4 5\n6 7\n", "line 5: 3 values in a row" },

@@ -7,7 +7,8 @@
  *
  * A line holds whole rows of a loop, or a part of one row. So a row with a value too few or too many is an error at its
  * line, though the syntax alone would only move all values that follow. Values may begin with data_ or '_', as names of
- * files do: after the first value of a row, and where further values follow on the line of a data_ word.
+ * files do: after the first value of a row, and where further values follow on the line of a data_ word. A data_ or loop_
+ * word with a line of its own is no value, so that a short row does not take in the block that follows.
  */
 #include "star.h"
 #include <stdlib.h>
@@ -24,7 +25,7 @@ typedef struct token {
 typedef struct scanner {
     wf_star *s;
     char *at, *end; /* *end is 0 */
-    int64_t line;
+    int64_t line, word_line; /* of `at`; where the last word ended */
     bool line_begins; /* `at` is the first place of a line */
     char *comment;    /* the first of the comments since the last word; NULL: none */
     char *comment_end;
@@ -76,6 +77,7 @@ static wf_status read_lines(scanner *r, token *t)
     r->at[-1] = 0;
     if (r->at - t->text > 1 && r->at[-2] == '\r')
         r->at[-2] = 0;
+    r->word_line = r->line;
     step(r);
     return WF_OK;
 }
@@ -84,6 +86,7 @@ static wf_status read_lines(scanner *r, token *t)
 static void end_word(scanner *r)
 {
     char *at = r->at;
+    r->word_line = r->line;
     if (at < r->end)
         step(r);
     *at = 0;
@@ -101,21 +104,25 @@ static wf_status read_quoted(scanner *r, token *t)
                         (*r->at = 0, t->text));
     *r->at++ = 0;
     r->line_begins = false;
+    r->word_line = r->line;
     if (r->at < r->end)
         step(r);
     return WF_OK;
 }
 
-/* True if words follow on the line, the first of which is a value. */
-static bool values_follow(const char *at)
+/* True if no words follow on the line. */
+static bool line_ends(const char **at)
 {
-    while (*at == ' ' || *at == '\t')
-        at++;
-    return *at && *at != '\n' && *at != '\r' && *at != '#' && *at != '_' && !wfl_star_begins(at, "loop_");
+    while (**at == ' ' || **at == '\t')
+        ++*at;
+    return !**at || **at == '\n' || **at == '\r' || **at == '#';
 }
 
-/* Reads the next word. `in_row`: words that are names or begin blocks elsewhere are values; `may_row`: those that begin
- * blocks are, if values follow on their line. */
+/* True if words follow on the line, the first of which is a value. */
+static bool values_follow(const char *at) { return !line_ends(&at) && *at != '_' && !wfl_star_begins(at, "loop_"); }
+
+/* Reads the next word. `in_row`: words that are names or begin blocks elsewhere are values, but for data_ and loop_ words
+ * with a line of their own; `may_row`: those that begin blocks are, if values follow on their line. */
 static wf_status next_token(scanner *r, bool in_row, bool may_row, token *t)
 {
     skip_blanks(r);
@@ -129,10 +136,14 @@ static wf_status next_token(scanner *r, bool in_row, bool may_row, token *t)
     if (*r->at == '"' || *r->at == '\'')
         return read_quoted(r, t);
     char *word = r->at;
+    const bool first = r->line > r->word_line;
     while (r->at < r->end && !wfl_star_is_blank(*r->at))
         r->at++;
     r->line_begins = false;
-    bool in_values = in_row || (may_row && *word != '_' && values_follow(r->at));
+    const char *after = r->at;
+    const bool loop = wfl_star_begins(word, "loop_") && r->at - word == 5;
+    const bool alone = first && (loop || wfl_star_begins(word, "data_")) && line_ends(&after);
+    bool in_values = (in_row && !alone) || (may_row && *word != '_' && values_follow(r->at));
     end_word(r);
     if (in_values)
         return WF_OK;
@@ -144,7 +155,7 @@ static wf_status next_token(scanner *r, bool in_row, bool may_row, token *t)
     if (wfl_star_begins(word, "data_")) {
         t->kind = DATA;
         t->text = word + 5;
-    } else if (wfl_star_begins(word, "loop_") && !word[5]) {
+    } else if (loop) {
         t->kind = LOOP;
     } else if (wfl_star_begins(word, "save_") || (wfl_star_begins(word, "global_") && !word[7]) ||
                (wfl_star_begins(word, "stop_") && !word[5])) {
