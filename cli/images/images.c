@@ -228,20 +228,18 @@ int parse_period(const job *j, const image *i, const char *name, const char *tex
 }
 
 /* ---- a microscope ---- */
+const optics_limit optics_limits[OPTICS_LIMITS] = { { "voltage", "rlnVoltage", CTF_VOLTAGE, 1, 3000 },
+                                                    { "cs", "rlnSphericalAberration", CTF_CS, 0, 100 },
+                                                    { "amplitude", "rlnAmplitudeContrast", CTF_AMPLITUDE, -1, 1 } };
+
 int take_optics(const job *j, double ctf[WF_CTF_MEMBERS], int o, const char *text)
 {
-    static const struct {
-        const char *name;
-        int member;
-        double least, most;
-    } numbers[] = { { "voltage", CTF_VOLTAGE, 1, 3000 },
-                    { "cs", CTF_CS, 0, 100 },
-                    { "amplitude", CTF_AMPLITUDE, -1, 1 } };
     if (o > 0) {
-        double *value = ctf + numbers[o - 1].member, least = numbers[o - 1].least, most = numbers[o - 1].most;
-        if (parse_real(text, value) && *value >= least && *value <= most)
+        const optics_limit *l = &optics_limits[o - 1];
+        double *value = ctf + l->member;
+        if (parse_real(text, value) && *value >= l->least && *value <= l->most)
             return EXIT_OK;
-        return misused(j->a.command, "--%s %s: give a number from %g to %g", numbers[o - 1].name, text, least, most);
+        return misused(j->a.command, "--%s %s: give a number from %g to %g", l->option, text, l->least, l->most);
     }
     double given[3] = { 0 };
     int n = parse_list(text, given, 3);

@@ -133,6 +133,14 @@ enum {
     CTF_BFACTOR,
     CTF_SCALE
 };
+/* What the members must be that --voltage, --cs and --amplitude give, and columns of STAR files. */
+typedef struct optics_limit {
+    const char *option, *column;
+    int member;
+    double least, most;
+} optics_limit;
+enum { OPTICS_LIMITS = 3 };
+extern const optics_limit optics_limits[OPTICS_LIMITS];
 /* Takes --defocus, --voltage, --cs and --amplitude, which stand in that order, as options 0 to 3. Returns an exit code. */
 int take_optics(const job *j, double ctf[WF_CTF_MEMBERS], int o, const char *text);
 #define OPTICS_OPTIONS \

@@ -353,6 +353,13 @@ static int take_row(const particles *p, const row *r, int64_t i, const char *nam
     if (!isfinite(sum))
         return failed("%s: particle %lld, %s: an angle, an origin or a member of its CTF is unknown", v->source,
                       (long long)i + 1, name);
+    for (int k = 0; k < OPTICS_LIMITS && v->ctf; k++) {
+        const optics_limit *l = &optics_limits[k];
+        double value = r->ctf[l->member];
+        if (!(value >= l->least && value <= l->most))
+            return failed("%s: particle %lld, %s: %s is %g, and must be from %g to %g", v->source, (long long)i + 1,
+                          name, l->column, value, l->least, l->most);
+    }
     int result = read_name(name, v);
     return result == EXIT_OK ? add_view(p->j, v, WF_EULER_RELION, r->angle, shift) : result;
 }

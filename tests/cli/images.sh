@@ -437,6 +437,10 @@ refused_star() { # refused_star MESSAGE STAR_ARGUMENTS...
 }
 refused_star 'no rlnAnglePsi' rlnImagePixelSize 2 'rlnImageName rlnAngleRot rlnAngleTilt' '"1@Extract/odd.mrcs", 0, 0'
 refused_star 'there is rlnDefocusU and no rlnVoltage' rlnImagePixelSize 2 "$angles $defocus" "$name, $ctf"
+refused_star 'particle 1, 1@Extract/even.mrcs: rlnAmplitudeContrast is 10, and must be from -1 to 1' "$optics" '2 300 2.7 10' \
+    "$angles $defocus" "$name, $ctf"
+refused_star 'rlnVoltage is 300000, and must be from 1 to 3000' "$optics" '2 300000 2.7 0.1' "$angles $defocus" "$name, $ctf"
+refused_star 'rlnVoltage is 0, and' "$optics" '2 0 2.7 0.1' "$angles $defocus" "$name, $ctf"
 refused_star 'there is rlnOriginXAngst and no rlnImagePixelSize' rlnVoltage 300 "$angles rlnOriginYAngst rlnOriginXAngst" "$name, 1, 1"
 refused_star 'no table has rlnImageName' rlnVoltage 300 rlnAngleRot 1
 refused_star 'give the number of an image' rlnVoltage 300 "$angles" '"0@Extract/odd.mrcs", 0, 0, 0'
