@@ -8,11 +8,12 @@
 
 const char help_check[] =
     "  weft check 'L = sum((sin(a) - t)**2)' a=a.npy t=t.npy\n"
-    "  weft check 'd = a[y, x+1] - a; L = sum(sqrt(d*d + 1e-6)); M = mean(a)' a=photo.png -o L\n\n"
+    "  weft check 'd = a[y, x+1] - a; L = sum(sqrt(d*d + 1e-6)); M = mean(a)' a=photo.npy -o L\n\n"
     "Compares the derivative of the text's last result, a real value of one element, with respect to each array of floats\n"
     "or complex numbers with differences of that result. The arrays are converted to f64 or c128 before. Prints for each\n"
     "array the derivative and the difference along random directions, and of the worst among some elements. The exit code\n"
-    "is 1 if a derivative differs by more than the tolerance and the error of the differences.\n\n"
+    "is 1 if a derivative differs by more than the tolerance and the error of the differences, which has their rounding.\n"
+    "An array of integers has no derivative: weft convert makes it one of floats.\n\n"
     "  -o NAME                the result whose derivative is checked (default: the last assigned)\n"
     "  --tolerance T          relative, of the derivative along a direction (default: 1e-6)\n"
     "  --step H               of differences, relative to the mean absolute value of the array (default: 1e-4)\n"

@@ -24,10 +24,10 @@ typedef struct token {
 
 typedef struct scanner {
     wf_star *s;
-    char *at, *end; /* *end is 0 */
+    char *at, *end;          /* *end is 0 */
     int64_t line, word_line; /* of `at`; where the last word ended */
-    bool line_begins; /* `at` is the first place of a line */
-    char *comment;    /* the first of the comments since the last word; NULL: none */
+    bool line_begins;        /* `at` is the first place of a line */
+    char *comment;           /* the first of the comments since the last word; NULL: none */
     char *comment_end;
 } scanner;
 

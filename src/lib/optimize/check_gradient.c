@@ -17,6 +17,8 @@ typedef struct checking {
     wf_array *at[MOST_PARAMS], *grad[MOST_PARAMS]; /* f64 or c128 */
     size_t n;
     wf_gradient_finding worst; /* size 0: nothing has been compared */
+    double unit;      /* half a unit in the last place of 1, of the narrowest dtype that holds all losses so far */
+    double roundings; /* how many of these a loss may be wrong by, relative to it */
     /* the array that is checked */
     size_t which;
     int64_t reals; /* real numbers in it */
@@ -95,8 +97,17 @@ static wf_status move(const checking *c, const double *to)
     return wf_upload(c->at[c->which], to, (size_t)c->reals * sizeof *to);
 }
 
-/* Sets *slope to the central difference of the loss along the direction. */
-static wf_status difference(checking *c, double h, double *slope)
+/* Halves c->unit until a dtype of that many digits holds the loss: those of f16, f32 and f64. */
+static void see_digits(checking *c, double loss)
+{
+    int exponent;
+    double digits = frexp(loss, &exponent); /* 0.5 to 1 */
+    while (isfinite(loss) && c->unit > 0x1p-53 && digits / c->unit != rint(digits / c->unit))
+        c->unit = c->unit > 0x1p-24 ? 0x1p-24 : 0x1p-53;
+}
+
+/* Sets *slope to the central difference of the loss along the direction, and *size to the larger loss. */
+static wf_status difference(checking *c, double h, double *slope, double *size)
 {
     double loss[2] = { 0, 0 };
     wf_status status = WF_OK;
@@ -106,6 +117,8 @@ static wf_status difference(checking *c, double h, double *slope)
         status = move(c, c->moved);
         if (status == WF_OK)
             status = loss_at(c, &loss[k]);
+        see_digits(c, loss[k]);
+        *size = fmax(*size, fabs(loss[k]));
     }
     wf_status back = move(c, c->start);
     *slope = (loss[1] - loss[0]) / (2 * h);
@@ -150,10 +163,10 @@ static void report(checking *c, wf_gradient_finding *f)
 /* Compares the gradient with differences, and with the forward derivative if `forward`. */
 static wf_status compare(checking *c, wf_gradient_finding f, bool forward)
 {
-    double coarse, fine, size = 0;
-    wf_status status = difference(c, c->h, &coarse);
+    double coarse, fine, size = 0, loss = 0;
+    wf_status status = difference(c, c->h, &coarse, &loss);
     if (status == WF_OK)
-        status = difference(c, c->h / 2, &fine);
+        status = difference(c, c->h / 2, &fine, &loss);
     f.array = c->which;
     f.forward = NAN;
     if (status == WF_OK && forward) {
@@ -168,8 +181,11 @@ static wf_status compare(checking *c, wf_gradient_finding f, bool forward)
         size += fabs(c->gradient[i] * c->direction[i]);
     }
     f.difference = (4 * fine - coarse) / 3;
-    f.beyond = fabs(f.gradient - f.difference) - c->o.tolerance * (size + fabs(f.difference)) - 2 * fabs(fine - coarse);
-    double modes = fabs(f.forward - f.gradient) - 1e-10 * (size + fabs(f.gradient));
+    /* D = (4 D2 - D1) / 3 has at most 3 times the error of a loss over h */
+    double rounding = 3 * c->roundings * c->unit * loss / c->h;
+    f.beyond = fabs(f.gradient - f.difference) - c->o.tolerance * (size + fabs(f.difference)) -
+               2 * fabs(fine - coarse) - rounding;
+    double modes = fabs(f.forward - f.gradient) - fmax(1e-10, 2 * c->unit) * (size + fabs(f.gradient));
     if (!isnan(f.forward) && modes > f.beyond) /* they differ by rounding alone */
         f.beyond = modes;
     report(c, &f);
@@ -299,6 +315,11 @@ wf_status wf_check_gradient_with(wf_context *ctx, wf_arrays params, wf_loss *los
     if (status == WF_OK)
         status = gradient_at(&c);
     uint64_t random = (uint64_t)c.o.seed;
+    double longest = 1;
+    for (size_t k = 0; k < c.n && status == WF_OK; k++)
+        longest = fmax(longest, (double)wf_array_count(c.at[k]));
+    c.unit = 0x1p-11;
+    c.roundings = 1 + sqrt(log2(longest)); /* sums are pairwise, and signs of roundings vary */
     for (size_t k = 0; k < c.n && status == WF_OK; k++)
         status = check_array(&c, k, &random);
     for (size_t k = 0; k < MOST_PARAMS; k++) {
