@@ -110,8 +110,8 @@ static int read_arguments(calc *c, arguments *a)
     const facts *f = &c->facts;
     if (f->store_as && !c->outs)
         return misused(c->self, "--dtype says how a file stores values; -o names one");
-    if ((f->stack || f->volume || f->spacing[0] > 0 || f->pyramid) && !c->outs)
-        return misused(c->self, "--pixel, --stack, --volume and --pyramid are for files; -o names one");
+    if ((f->stack || f->volume || f->spacing[0] > 0 || f->pyramid || f->origin_axes) && !c->outs)
+        return misused(c->self, "--pixel, --origin, --stack, --volume and --pyramid are for files; -o names one");
     if (c->chunk && c->shape.rank)
         return misused(c->self, "--chunk or --shape, not both");
     if (c->chunk && !c->outs)

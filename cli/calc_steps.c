@@ -73,6 +73,7 @@ int calc_argument(calc *c, arguments *a, int argument)
     case CALC_FACT + FACT_VOLUME:
     case CALC_FACT + FACT_PYRAMID:
     case CALC_FACT + FACT_COARSEST:
+    case CALC_FACT + FACT_ORIGIN:
         return take_fact(c->self, &c->facts, argument - CALC_FACT, a->value) == EXIT_OK ? -1 : EXIT_USAGE;
     case CALC_SHAPE:
         return parse_shape(a->value, &c->shape) ? -1

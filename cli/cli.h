@@ -11,7 +11,9 @@ bool parse_real(const char *text, double *out); /* finite */
 typedef enum number_kind { NUMBER_NONE, NUMBER, NUMBER_TOO_LARGE } number_kind;
 number_kind parse_number(const char *text, double *out); /* "nan" and "-inf" are numbers */
 bool parse_two(const char *text, double *a, double *b);  /* "1,2.5" */
-bool parse_count(const char *text, int64_t *out);        /* a whole number above 0 */
+/* Reads up to `most` finite numbers, separated by commas. Returns how many; 0 = the text has another form. */
+int parse_list(const char *text, double *out, int most);
+bool parse_count(const char *text, int64_t *out); /* a whole number above 0 */
 /* A number of bytes, as 2G: K, M, G and T are powers of 1024. */
 bool parse_bytes(const char *text, int64_t *out);
 bool parse_shape(const char *text, wf_shape *out); /* "512,512"; extents are at least 1 */
@@ -35,6 +37,8 @@ int check_output(const arguments *a, wf_context *ctx, const char *path, wf_forma
 typedef struct facts {
     wf_stored store_as;
     double spacing[3]; /* along z, y, x, in Angstrom; 0 = not given */
+    double origin[3];  /* likewise */
+    int origin_axes;   /* the last ones of them that are given: 0, 2 or 3 */
     bool stack, volume;
     bool pyramid;     /* OME-Zarr gets levels */
     int32_t coarsest; /* the greatest extent of the last of them; 0 = not given */
@@ -46,19 +50,23 @@ typedef struct facts {
     }
 #define FACT_OPTIONS                                                                                               \
     FACT("dtype", true), FACT("pixel", true), FACT("stack", false), FACT("volume", false), FACT("pyramid", false), \
-        FACT("coarsest", true)
-enum { FACT_DTYPE, FACT_PIXEL, FACT_STACK, FACT_VOLUME, FACT_PYRAMID, FACT_COARSEST, FACT_COUNT };
-/* The help of the last two. */
+        FACT("coarsest", true), FACT("origin", true)
+enum { FACT_DTYPE, FACT_PIXEL, FACT_STACK, FACT_VOLUME, FACT_PYRAMID, FACT_COARSEST, FACT_ORIGIN, FACT_COUNT };
+/* The help of the last three. */
 #define PYRAMID_HELP                                                                                                 \
     "  --pyramid              OME-Zarr (.ome.zarr) gets levels, each of means of 2 x 2 (2 x 2 x 2) samples of the\n" \
     "                         one before, until no axis of an image or volume has more than 256 samples\n"           \
-    "  --coarsest N           likewise, until no axis has more than N samples\n"
+    "  --coarsest N           likewise, until no axis has more than N samples\n"                                     \
+    "  --origin Z,Y,X         where the first sample of the result lies, in Angstrom, or Y,X; MRC and OME-Zarr\n"
 /* Takes one option. Returns an exit code. */
 int take_fact(const command *self, facts *f, int fact, const char *text);
 /* Returns EXIT_OK if a file of this name can hold what was given; otherwise prints why not. */
 int check_facts(const command *self, wf_context *ctx, const facts *f, const char *path);
 /* Changes what is to be saved by what was given. */
 void apply_facts(const facts *f, wf_meta *meta);
+/* Those parts of it: an origin that follows from NSTART follows the spacing, too; an origin that was given replaces both. */
+void set_spacing(wf_meta *meta, const double spacing[3]);
+void apply_origin(const facts *f, wf_meta *meta);
 
 /* The options of movies, for tables of options, and their numbers after the first of them. */
 #define MOVIE_OPTIONS                                                                               \

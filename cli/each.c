@@ -33,7 +33,7 @@ const char help_each[] =
     "  --no-wait              leaves files to other commands that work on them, instead of waiting for these\n"
     "  --quiet                neither progress nor, if all went well, a summary\n"
     "  --journal FOLDER       the journal; commands that share work share it\n"
-    "  --dtype TYPE, --shape Y,X, --pixel A, --stack, --volume, --pyramid, --coarsest N,\n"
+    "  --dtype TYPE, --shape Y,X, --pixel A, --stack, --volume, --pyramid, --coarsest N, --origin Z,Y,X,\n"
     "  --device NAME, --fast-math   as for calc\n";
 
 enum { JOBS = CALC_OPTION_COUNT, DRY_RUN, AGAIN, STRICT, NO_WAIT, QUIET, JOURNAL };
@@ -199,6 +199,9 @@ static void describe_settings(each *e)
                          c->shape.rank ? shape_text(c->shape, shape) : "-", e->arguments.fast_math);
     if (f->pyramid)
         e->settings = append(e->settings, "pyramid %d\n", (int)f->coarsest);
+    if (f->origin_axes)
+        e->settings =
+            append(e->settings, "origin %d %a %a %a\n", f->origin_axes, f->origin[0], f->origin[1], f->origin[2]);
 }
 
 /* ---- work ---- */

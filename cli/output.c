@@ -114,6 +114,14 @@ int take_fact(const command *self, facts *f, int fact, const char *text)
     case FACT_PYRAMID:
         f->pyramid = true;
         return EXIT_OK;
+    case FACT_ORIGIN: {
+        double at[3];
+        f->origin_axes = parse_list(text, at, 3);
+        if (f->origin_axes < 2)
+            return misused(self, "--origin %s: give Angstrom along z,y,x or y,x", text);
+        memcpy(f->origin + 3 - f->origin_axes, at, (size_t)f->origin_axes * sizeof *at);
+        return EXIT_OK;
+    }
     default:
         f->volume = true;
         break;
@@ -134,6 +142,8 @@ int check_facts(const command *self, wf_context *ctx, const facts *f, const char
     bool ome = has_suffix(path, ".ome.tif") || has_suffix(path, ".ome.tiff") || has_suffix(path, ".ome.zarr");
     if (f->spacing[0] > 0 && format != WF_FORMAT_MRC && format != WF_FORMAT_TIFF && !ome)
         return misused(self, "--pixel: %s has no place for a pixel size; MRC, TIFF and .ome.zarr have", path);
+    if (f->origin_axes && format != WF_FORMAT_MRC && !has_suffix(path, ".ome.zarr"))
+        return misused(self, "--origin: %s has no place for an origin; MRC and .ome.zarr have", path);
     if ((f->stack || f->volume) && format != WF_FORMAT_MRC && !ome)
         return misused(self, "--%s: only MRC and OME files say that, and %s is none", f->stack ? "stack" : "volume",
                        path);
@@ -145,6 +155,26 @@ int check_facts(const command *self, wf_context *ctx, const facts *f, const char
     return EXIT_OK;
 }
 
+void set_spacing(wf_meta *meta, const double spacing[3])
+{
+    bool follows = true;
+    for (int d = 0; d < 3; d++)
+        follows = follows && meta->origin[d] == meta->start[d] * meta->spacing[d];
+    for (int d = 0; d < 3; d++) {
+        meta->spacing[d] = spacing[d];
+        if (follows)
+            meta->origin[d] = meta->start[d] * spacing[d];
+    }
+}
+
+void apply_origin(const facts *f, wf_meta *meta)
+{
+    for (int d = 3 - f->origin_axes; d < 3; d++)
+        meta->origin[d] = f->origin[d];
+    if (f->origin_axes)
+        memset(meta->start, 0, sizeof meta->start);
+}
+
 void apply_facts(const facts *f, wf_meta *meta)
 {
     meta->size = sizeof *meta;
@@ -153,7 +183,8 @@ void apply_facts(const facts *f, wf_meta *meta)
     meta->pyramid = f->pyramid;
     meta->coarsest = f->coarsest;
     if (f->spacing[0] > 0)
-        memcpy(meta->spacing, f->spacing, sizeof meta->spacing);
+        set_spacing(meta, f->spacing);
+    apply_origin(f, meta);
 }
 
 /* ---- movies ---- */

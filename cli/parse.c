@@ -42,6 +42,20 @@ bool parse_two(const char *text, double *a, double *b)
     return true;
 }
 
+int parse_list(const char *text, double *out, int most)
+{
+    for (int n = 0; n < most; n++) {
+        char *end;
+        out[n] = strtod(text, &end);
+        if (end == text || !isfinite(out[n]) || (*end && *end != ','))
+            return 0;
+        if (!*end)
+            return n + 1;
+        text = end + 1;
+    }
+    return 0;
+}
+
 bool parse_spacing(const char *text, double out[3])
 {
     double v[3];

@@ -226,6 +226,8 @@ int run_average(const command *self, int argc, char **argv)
     if (result == EXIT_OK && (particles.rank != 2 || references.rank != 2))
         result = failed("%s: give stacks of images", particles.rank != 2 ? particles.path : references.path);
     if (result == EXIT_OK)
+        result = need_even_pixels(&particles, "a rotation");
+    if (result == EXIT_OK)
         result = average_particles(&j, &a, &particles, &references);
     wf_release(particles.data);
     wf_release(references.data);

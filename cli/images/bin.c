@@ -7,7 +7,8 @@ const char help_bin[] =
     "  weft bin vol.map --by 2 --fourier -o half.map    the same size, without aliasing\n"
     "  weft bin micrograph.mrc --to 4.2 -o coarse.mrc   about 4.2 Angstrom a pixel, by Fourier cropping\n"
     "  weft bin micrograph.mrc --to 0.7 -o fine.mrc     smaller pixels: band-limited interpolation\n\n"
-    "The pixel size of the result is that of the file times the ratio of the extents. Rests of blocks are dropped.\n\n"
+    "The pixel size of the result is that of the file times the ratio of the extents. Rests of blocks are dropped.\n"
+    "The origin is the place of the first pixel: of means, the centre of the first block.\n\n"
     "  --by K                 blocks of K pixels along each axis of an image or volume\n"
     "  --fourier              with --by: crops the Fourier transform to even extents\n"
     "  --to A                 crops or pads the Fourier transform, to the even extents that come closest to A\n" IMAGE_HELP;
@@ -54,6 +55,8 @@ static int bin(job *j, image *in, long by, bool fourier, double to)
     for (int d = 0; d < in->rank && out; d++) {
         int axis = shape.rank - in->rank + d;
         double k = to > 0 || fourier ? (double)from.dim[axis] / (double)shape.dim[axis] : (double)by;
+        if (to == 0 && !fourier) /* the centre of the first block; a transform keeps the first sample's place */
+            move_origin(in, d, 0.5 * (double)(by - 1));
         scale_spacing(in, d, k);
     }
     return job_save(j, out, in);

@@ -137,6 +137,8 @@ static int work_on_file(job *j, correction *c)
             failed("%s: the CTF is that of images, and this is a volume; --stack says that it is a stack", in.path);
     if (result == EXIT_OK && !(in.pixel[2] > 0))
         result = misused(j->a.command, "the pixel size of %s is unknown; --pixel gives it", in.path);
+    if (result == EXIT_OK && c->fit)
+        result = need_even_pixels(&in, "--fit");
     int64_t n = result == EXIT_OK ? image_count(in.data, 2) : 0;
     if (result == EXIT_OK && c->fit) {
         found = allocate((size_t)n * 4, sizeof *found);

@@ -29,7 +29,10 @@ int job_next(job *j)
 /* Facts that say how to read the input are no demands on the output. */
 static int check_target(job *j)
 {
-    facts stored = { .store_as = j->facts.store_as, .pyramid = j->facts.pyramid, .coarsest = j->facts.coarsest };
+    facts stored = { .store_as = j->facts.store_as,
+                     .pyramid = j->facts.pyramid,
+                     .coarsest = j->facts.coarsest,
+                     .origin_axes = j->facts.origin_axes };
     int result = check_output(&j->a, j->ctx, j->out, 0);
     return result == EXIT_OK ? check_facts(j->a.command, j->ctx, &stored, j->out) : result;
 }
@@ -59,7 +62,7 @@ static void apply_given(const job *j, image *out)
 {
     apply_facts(&(facts){ .stack = j->facts.stack, .volume = j->facts.volume }, &out->meta);
     if (j->facts.spacing[0] > 0)
-        memcpy(out->meta.spacing, j->facts.spacing, sizeof out->meta.spacing);
+        set_spacing(&out->meta, j->facts.spacing);
     memcpy(out->pixel, out->meta.spacing, sizeof out->pixel);
 }
 
@@ -115,6 +118,7 @@ int job_save(job *j, wf_array *result, const image *from)
     meta.store_as = j->facts.store_as;
     meta.pyramid = j->facts.pyramid;
     meta.coarsest = j->facts.coarsest;
+    apply_origin(&j->facts, &meta);
     bool ok = result && wf_save(result, j->out, &meta) == WF_OK;
     wf_release(result);
     return ok ? EXIT_OK : failed_in(j->ctx);
@@ -125,6 +129,20 @@ void scale_spacing(image *i, int d, double factor)
     i->meta.spacing[3 - i->rank + d] *= factor;
     if (i->rank == 2 && d == 0)
         i->meta.spacing[0] *= factor; /* MRC files of images repeat that of y */
+}
+
+void move_origin(image *i, int d, double pixels)
+{
+    if (pixels == 0)
+        return;
+    i->meta.origin[3 - i->rank + d] += pixels * i->meta.spacing[3 - i->rank + d];
+    memset(i->meta.extent, 0, sizeof i->meta.extent);
+}
+
+void drop_symmetry(image *i)
+{
+    memset(i->meta.extent, 0, sizeof i->meta.extent);
+    i->meta.extended_from = NULL;
 }
 
 int same_shape(const image *a, const image *b)
@@ -182,33 +200,47 @@ wf_val image_frequency(const image *i, wf_vals k)
 }
 
 /* ---- numbers ---- */
-int parse_list(const char *text, double *out, int most)
-{
-    for (int n = 0; n < most; n++) {
-        char *end;
-        out[n] = strtod(text, &end);
-        if (end == text || !isfinite(out[n]) || (*end && *end != ','))
-            return 0;
-        if (!*end)
-            return n + 1;
-        text = end + 1;
-    }
-    return 0;
-}
-
-int parse_lengths(const image *i, const char *text, double *out, int most)
+bool in_angstrom(const char *text)
 {
     size_t n = strlen(text);
-    bool angstrom = n > 1 && text[n - 1] == 'A';
-    char *numbers = append(NULL, "%.*s", (int)(n - angstrom), text);
+    return n > 1 && text[n - 1] == 'A';
+}
+
+int parse_lengths(const char *text, const double *pixel, double *out, int most)
+{
+    bool angstrom = in_angstrom(text);
+    char *numbers = append(NULL, "%.*s", (int)(strlen(text) - angstrom), text);
     int found = parse_list(numbers, out, most);
     free(numbers);
     for (int k = 0; k < found && angstrom; k++) {
-        if (!(i->pixel[2] > 0))
+        if (!(pixel[k] > 0))
             return 0;
-        out[k] /= i->pixel[2];
+        out[k] /= pixel[k];
     }
     return found;
+}
+
+bool even_pixels(const image *i, double most)
+{
+    double least = INFINITY, largest = 0;
+    for (int d = 3 - i->rank; d < 3; d++) {
+        least = fmin(least, i->pixel[d]);
+        largest = fmax(largest, i->pixel[d]);
+    }
+    return !(largest > least * (1 + most));
+}
+
+int need_even_pixels(const image *i, const char *what)
+{
+    const double *p = i->pixel;
+    if (even_pixels(i, 0.01))
+        return EXIT_OK;
+    char *sizes = i->rank == 2 ? append(NULL, "%g x %g", p[1], p[2]) : append(NULL, "%g x %g x %g", p[0], p[1], p[2]);
+    int result = failed(
+        "%s: pixels of %s Angstrom (%s): %s needs one size along all axes; weft bin --to A, with a small A, resamples",
+        i->path, sizes, i->rank == 2 ? "y x" : "z y x", what);
+    free(sizes);
+    return result;
 }
 
 int parse_period(const job *j, const image *i, const char *name, const char *text, double *frequency)

@@ -64,6 +64,11 @@ int job_open_movie(job *j, const char *path, const wf_movie *how, image *out, wf
 int job_save(job *j, wf_array *result, const image *from);
 /* Multiplies the pixel size along axis d, from 0 to rank - 1, of what job_save writes. */
 void scale_spacing(image *i, int d, double factor);
+/* Moves the place of the first sample by that many pixels along axis d, of what job_save writes, which is no longer at the
+ * place of the file in its cell. */
+void move_origin(image *i, int d, double pixels);
+/* The result has another orientation or form than the file: no place in the cell, and no records of its symmetry. */
+void drop_symmetry(image *i);
 /* A message unless both have one shape. Returns an exit code. */
 int same_shape(const image *a, const image *b);
 
@@ -83,11 +88,15 @@ wf_val image_frequency(const image *i, wf_vals k);
 /* Reads a period, "20" in Angstrom or "8px" in pixels, as a frequency in the unit of image_frequency. Returns an exit
  * code; the message names the option. */
 int parse_period(const job *j, const image *i, const char *name, const char *text, double *frequency);
-/* Reads up to `most` numbers, separated by commas. Returns how many; 0 = the text has another form. */
-int parse_list(const char *text, double *out, int most);
-/* Reads lengths in pixels, or with A in Angstrom, as pixels. Returns how many; 0 = the text has another form, or the
- * pixel size is unknown. */
-int parse_lengths(const image *i, const char *text, double *out, int most);
+/* Reads up to `most` lengths in pixels, or with A in Angstrom, as pixels: number k is along an axis of pixel size pixel[k],
+ * 0 = unknown. Returns how many; 0 = the text has another form, or a pixel size is unknown. */
+int parse_lengths(const char *text, const double *pixel, double *out, int most);
+/* True if a text of lengths is in Angstrom. */
+bool in_angstrom(const char *text);
+/* True if the pixels of an image have one size along its axes, to `most` of it. */
+bool even_pixels(const image *i, double most);
+/* A message unless the pixels have one size, to a hundredth. `what`: "a rotation". Returns an exit code. */
+int need_even_pixels(const image *i, const char *what);
 
 /* ---- options of geometry ---- */
 /* Takes --interpolation and --border, which stand in that order, as options 0 and 1. Returns an exit code. */

@@ -1,5 +1,6 @@
 /* mask.c - weft mask: images and volumes inside a shape with a soft edge. */
 #include "images.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ const char help_mask[] =
     "  weft mask vol.map --cylinder 30,50 --only -o mask.map\n"
     "  weft mask image.tif --box 100,60 --invert -o hole.tif\n\n"
     "Multiplies by 1 inside the shape, 0 outside, and a cosine between, which begins at the surface.\n"
-    "Lengths are in pixels, or with A in Angstrom.\n\n"
+    "Lengths are in pixels, or with A in Angstrom, along each axis by its own pixel size.\n\n"
     "  --sphere R             a ball; a disc of images\n"
     "  --ellipsoid RZ,RY,RX   radii along the axes; RY,RX of images\n"
     "  --box HZ,HY,HX         half extents along the axes; HY,HX of images\n"
@@ -40,13 +41,31 @@ static int read_shape(const job *j, mask *m, const image *in)
     int wanted = shape == WF_MASK_SPHERE ? 1 : shape == WF_MASK_CYLINDER ? 2 : in->rank;
     if (shape == WF_MASK_CYLINDER && in->rank == 2)
         return misused(j->a.command, "--cylinder is for volumes, and %s has images", in->path);
-    if (parse_lengths(in, m->lengths, m->of.length, 3) != wanted)
+    /* of the lengths: those of balls are the same in all directions, of cylinders the radius and the height */
+    const double along_x[3] = { in->pixel[2], in->pixel[2], in->pixel[2] }, round[3] = { in->pixel[2], in->pixel[0] };
+    const double *pixel = shape == WF_MASK_SPHERE     ? along_x
+                          : shape == WF_MASK_CYLINDER ? round
+                                                      : in->pixel + 3 - in->rank;
+    int found = parse_lengths(m->lengths, pixel, m->of.length, 3);
+    double least = INFINITY;
+    for (int d = 0; d < found; d++)
+        least = fmin(least, m->of.length[d]);
+    if (found != wanted || !(shape == WF_MASK_ELLIPSOID ? least > 0 : least >= 0))
         return misused(j->a.command,
-                       "--%s %s: give %d length%s in pixels, or with A in Angstrom (of a known pixel size)", m->shape,
-                       m->lengths, wanted, wanted == 1 ? "" : "s");
-    if (m->edge && (parse_lengths(in, m->edge, &m->of.edge, 1) != 1 || m->of.edge < 0))
+                       "--%s %s: give %d length%s from 0 on in pixels, or with A in Angstrom (of a known pixel size)",
+                       m->shape, m->lengths, wanted, wanted == 1 ? "" : "s");
+    if (m->edge && (parse_lengths(m->edge, along_x, &m->of.edge, 1) != 1 || m->of.edge < 0))
         return misused(j->a.command, "--edge %s: give a width in pixels, or with A in Angstrom (of a known pixel size)",
                        m->edge);
+    if (m->edge && in_angstrom(m->edge) && need_even_pixels(in, "--edge in Angstrom") != EXIT_OK)
+        return EXIT_FAILED;
+    if (shape == WF_MASK_CYLINDER && in_angstrom(m->lengths) && fabs(in->pixel[1] / in->pixel[2] - 1) > 0.01)
+        return need_even_pixels(in, "--cylinder in Angstrom");
+    if (shape == WF_MASK_SPHERE && in_angstrom(m->lengths) && least > 0 && !even_pixels(in, 1e-6)) {
+        m->of.shape = WF_MASK_ELLIPSOID; /* a ball in Angstrom */
+        for (int d = in->rank - 1; d >= 0; d--)
+            m->of.length[d] = m->of.length[0] * in->pixel[2] / in->pixel[3 - in->rank + d];
+    }
     m->of.axes = in->rank;
     m->of.centered = true;
     return read_center(j, in, m->center, m->of.center);

@@ -122,6 +122,8 @@ static int find_by_templates(job *j, pick *p, const image *micrograph, int64_t s
     wf_shape t = wf_array_shape(templates.data);
     if (t.rank > 3)
         result = failed("%s: templates are an image or a stack", templates.path);
+    else if (p->rotations > 1 && need_even_pixels(&templates, "a rotation") != EXIT_OK)
+        result = EXIT_FAILED;
     else if ((p->invert && !negate(templates.data)) || (p->rotations > 1 && !rotate(p, &templates)))
         result = failed_in(j->ctx);
     for (int d = 0; d < 2 && !p->box; d++)

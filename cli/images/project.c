@@ -72,13 +72,6 @@ static int project(job *j, image *in, wf_euler order, const double *angle, long 
     return result;
 }
 
-/* True if the pixel size is known and one along all axes. MRC files have it as a product with the extent in f32. */
-static bool has_cubes(const image *in)
-{
-    const double *a = in->pixel;
-    return a[2] > 0 && fabs(a[0] - a[2]) <= 1e-6 * a[2] && fabs(a[1] - a[2]) <= 1e-6 * a[2];
-}
-
 int run_project(const command *self, int argc, char **argv)
 {
     job j = job_of(self, options, argc, argv, 1);
@@ -123,11 +116,12 @@ int run_project(const command *self, int argc, char **argv)
         result = job_load(&j, 0, &in);
     if (result == EXIT_OK && wf_array_shape(in.data).rank != 3)
         result = failed("%s: a volume has 3 axes, and this has %d", in.path, (int)wf_array_shape(in.data).rank);
-    if (result == EXIT_OK && p.focused && !has_cubes(&in))
-        result = misused(self,
-                         in.pixel[2] > 0 ? "--defocus: the pixels of %s are no cubes"
-                                         : "the pixel size of %s is unknown; --pixel gives it",
-                         in.path);
+    if (result == EXIT_OK && in.rank != 3)
+        result = failed("%s: a stack of images is no volume; --volume says that it is one", in.path);
+    if (result == EXIT_OK && p.focused && !(in.pixel[2] > 0))
+        result = misused(self, "the pixel size of %s is unknown; --pixel gives it", in.path);
+    if (result == EXIT_OK)
+        result = need_even_pixels(&in, "a rotation");
     if (result == EXIT_OK) {
         angle = count ? allocate((size_t)count * 3, sizeof *angle) : given;
         if (count)

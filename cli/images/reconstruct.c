@@ -255,6 +255,8 @@ int run_reconstruct(const command *self, int argc, char **argv)
     if (result == EXIT_OK && r.v.ctf && !r.no_ctf && !(r.v.pixel > 0))
         result = misused(self, "the pixel size of %s is unknown; --pixel gives it", stack.path);
     if (result == EXIT_OK)
+        result = need_even_pixels(&stack, "a reconstruction");
+    if (result == EXIT_OK)
         result = check_ewald(&r);
     if (result == EXIT_OK && r.resolution)
         result = parse_period(&j, &stack, "resolution", r.resolution, &r.cutoff);

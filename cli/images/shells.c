@@ -89,6 +89,9 @@ static void add_level(plot *p, double y, const char *name, unsigned colour)
         p->chart[0].y[s][k] = k == 0 || k == p->points - 1 ? y : NAN;
 }
 
+/* A message if shells are no resolutions, as axes have different pixel sizes. Returns an exit code. */
+static int check_shells(const image *i) { return need_even_pixels(i, "a shell of one resolution"); }
+
 static int check_plot(const job *j)
 {
     if (j->out && !has_suffix(j->out, ".svg") && !has_suffix(j->out, ".png"))
@@ -156,6 +159,8 @@ int run_radial(const command *self, int argc, char **argv)
     if (result != EXIT_OK || (result = job_begin(&j, 1, false)) != EXIT_OK)
         return job_end(&j, result);
     result = job_load(&j, 0, &in);
+    if (result == EXIT_OK && !c.real)
+        result = check_shells(&in);
     if (result == EXIT_OK)
         result = find_radial(&j, &c);
     for (int64_t k = 0; k < c.shells && decibels && result == EXIT_OK; k++)
@@ -213,6 +218,8 @@ static int find_fsc(job *j, curves *c, image *a, image *b, const char *mask_path
 {
     image mask = { .rank = 0 };
     int result = same_shape(a, b);
+    if (result == EXIT_OK)
+        result = check_shells(a);
     if (result == EXIT_OK && mask_path) {
         result = job_load_path(j, mask_path, &mask);
         if (result == EXIT_OK)

@@ -11,7 +11,8 @@ const char help_transform[] =
     "  weft transform vol.map --scale 1.05 --interpolation lanczos8 -o scaled.map\n"
     "  weft transform image.mrc --shape 512,512 -o cropped.mrc        cropped or padded about the centre\n\n"
     "Scales, then rotates about the centre, then shifts, in one interpolation. Crops, pads, whole shifts and turns by\n"
-    "right angles copy pixels.\n\n"
+    "right angles copy pixels. The origin of a crop is where its first pixel was. Pixels of different sizes along the axes\n"
+    "cannot be rotated.\n\n"
     "  --rotate A             of images: the angle in degrees\n"
     "  --rotate A,B,C         of volumes: angles in degrees, in the order of --order\n"
     "  --order ORDER          zyz (the default), zxz, xyz, ... of axes that turn with the volume; relion (rot, tilt,\n"
@@ -53,8 +54,9 @@ static int read_rotation(const job *j, const transform *t, int rank, double *m)
     return EXIT_OK;
 }
 
-/* Sets `inverse` [rank, rank + 1] to what takes positions of the result to those of the image. */
-static int find_inverse(const job *j, const transform *t, const image *in, double *inverse)
+/* Sets `inverse` [rank, rank + 1] to what takes positions of the result to those of the image, and moves the image's origin
+ * to the first sample of the result: the centre keeps its place. */
+static int find_inverse(const job *j, const transform *t, image *in, double *inverse)
 {
     int n = in->rank, result;
     double m[9], center[3], to[3], shift[3] = { 0, 0, 0 };
@@ -62,8 +64,11 @@ static int find_inverse(const job *j, const transform *t, const image *in, doubl
         return result;
     if (t->shift && parse_list(t->shift, shift, n) != n)
         return misused(j->a.command, "--shift %s: give %s in pixels", t->shift, n == 2 ? "y,x" : "z,y,x");
-    for (int d = 0; d < n; d++)
-        to[d] = (t->shape.rank ? (double)(t->shape.dim[d] / 2) : center[d]) + shift[d];
+    for (int d = 0; d < n; d++) {
+        to[d] = t->shape.rank ? (double)(t->shape.dim[d] / 2) : center[d];
+        move_origin(in, d, center[d] - to[d]);
+        to[d] += shift[d];
+    }
     for (int d = 0; d < n; d++) {
         double *row = inverse + d * (n + 1);
         row[n] = center[d];
@@ -77,12 +82,14 @@ static int find_inverse(const job *j, const transform *t, const image *in, doubl
 
 /* Where all positions are those of pixels, the pixels are copied, which every interpolation comes to inside of the image.
  * A spline would mix what lies outside with the first pixels inside. */
-static int transform_image(job *j, const transform *t, const image *in)
+static int transform_image(job *j, const transform *t, image *in)
 {
     double inverse[12];
     wf_interp how = t->how;
     bool whole = true;
     int result = find_inverse(j, t, in, inverse);
+    if (result == EXIT_OK && t->rotate)
+        result = need_even_pixels(in, "a rotation");
     if (result != EXIT_OK)
         return result;
     for (int i = 0; i < in->rank * (in->rank + 1); i++)
@@ -92,6 +99,8 @@ static int transform_image(job *j, const transform *t, const image *in)
     wf_array *matrix = array_of(j->ctx, WF_F64, WF_SHAPE(in->rank, in->rank + 1), inverse);
     wf_array *out = matrix ? wf_transform(in->data, t->shape, matrix, &how) : NULL;
     wf_release(matrix);
+    if (t->rotate || t->shift || t->scale != 1)
+        drop_symmetry(in);
     return job_save(j, out, in);
 }
 
@@ -223,13 +232,15 @@ static int symmetrize_image(job *j, symmetry *s, const image *in)
 {
     double center[3];
     int result = read_center(j, in, s->middle, center);
+    if (result == EXIT_OK)
+        result = need_even_pixels(in, "a rotation");
     if (result != EXIT_OK)
         return result;
     if (!s->rise)
         return job_save(j, wf_symmetrize(in->data, s->group, in->rank, center, &s->how), in);
     if (in->rank != 3)
         return misused(j->a.command, "--rise is for volumes, and %s has images", in->path);
-    if (parse_lengths(in, s->rise, &s->helix.rise, 1) != 1 || !(s->helix.rise > 0))
+    if (parse_lengths(s->rise, in->pixel, &s->helix.rise, 1) != 1 || !(s->helix.rise > 0))
         return misused(j->a.command,
                        "--rise %s: give a length in pixels, or with A in Angstrom (of a known pixel size)", s->rise);
     return job_save(j, wf_symmetrize_helix(in->data, &s->helix, center, &s->how), in);
