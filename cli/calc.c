@@ -137,6 +137,10 @@ static int print_result(calc *c, const wf_array *a)
 {
     char shape[256], line[STATISTICS_CAP];
     statistics s;
+    if (wf_array_count(a) == 0) {
+        printf("%s of %s: no values\n", wf_dtype_name(wf_array_dtype(a)), shape_text(wf_array_shape(a), shape));
+        return EXIT_OK;
+    }
     if (wf_array_count(a) <= PRINTED)
         return print_few(c, a);
     if (!compute_statistics(c->ctx, a, &s))

@@ -28,6 +28,10 @@ static bool calc_input(calc *c, const char *text)
         misused(c->self, "'%s': the number is too large; infinity is inf", text);
         return false;
     }
+    if (kind == NUMBER_NONE && strcmp(text + len, "=-") == 0) {
+        misused(c->self, "'%s': files are read by their names, not from standard input", text);
+        return false;
+    }
     if (kind == NUMBER_NONE)
         c->path[c->args] = text + len + 1;
     c->args++;

@@ -8,7 +8,7 @@ const char help_star[] =
     "  weft star run_data.star --table particles                      all values of a table\n"
     "  weft star run_data.star --columns rlnCoordinateY,rlnCoordinateX > picks.txt\n"
     "  weft star run_data.star --columns rlnDefocusU -o defocus.npy\n\n"
-    "Prints a line for each row, its values separated by tabs.\n\n"
+    "Prints a line for each row, its values separated by tabs; line ends and tabs in a value become spaces.\n\n"
     "  --table NAME           particles of data_particles (default: the longest table that has the columns)\n"
     "  --columns NAME,NAME    the columns, in this order (default: all)\n"
     "  --rows N               the first N rows\n"
@@ -59,6 +59,22 @@ static bool has_all(const request *r, int table)
     return true;
 }
 
+/* Says which table has the columns, if it is not the one that was asked for. */
+static void refuse_columns(const request *r)
+{
+    int other = -1;
+    for (int t = 0; t < wf_star_tables(r->star) && r->table; t++)
+        if (has_all(r, t))
+            other = t;
+    if (!r->table)
+        failed("%s: no table has the columns %s", r->path, r->columns);
+    else if (other >= 0)
+        failed("%s: data_%s does not have the columns %s, which data_%s has", r->path, r->table, r->columns,
+               wf_star_name(r->star, other));
+    else
+        failed("%s: data_%s does not have the columns %s", r->path, r->table, r->columns);
+}
+
 /* The table that was asked for, or -1 after a message. */
 static int choose(const request *r)
 {
@@ -73,8 +89,16 @@ static int choose(const request *r)
     if (r->table && wf_star_find(r->star, r->table) < 0)
         failed("%s: there is no table data_%s", r->path, r->table);
     else
-        failed("%s: no table has the columns %s", r->path, r->columns);
+        refuse_columns(r);
     return -1;
+}
+
+/* Prints a value and what follows it. Its own line ends and tabs, which would end rows and columns, become spaces. */
+static void print_value(const char *text, char after)
+{
+    for (; *text; text++)
+        putchar(*text == '\n' || *text == '\r' || *text == '\t' ? ' ' : *text);
+    putchar(after);
 }
 
 static int print_rows(const request *r, int table, int64_t rows)
@@ -87,7 +111,7 @@ static int print_rows(const request *r, int table, int64_t rows)
     }
     for (int64_t i = 0; i < rows; i++)
         for (int c = 0; c < r->names; c++)
-            printf("%s%c", text[c][i], c + 1 < r->names ? '\t' : '\n');
+            print_value(text[c][i], c + 1 < r->names ? '\t' : '\n');
     return EXIT_OK;
 }
 

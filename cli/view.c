@@ -3,6 +3,7 @@
 #include "picture.h"
 #include "weft/fft.h"
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ const char help_view[] =
     "  --columns N            columns of the montage\n"
     "  --stack, --volume      what the first axis is, if the file does not say it\n"
     "Size:\n"
-    "  --scale S              0.5, 0.25, ...: one pixel is the mean of 2 x 2, 4 x 4, ... pixels; 2, 3, ...: enlarges\n"
+    "  --scale S              0.5, 0.33, 0.25, ...: a pixel is the mean of 2 x 2, 3 x 3, 4 x 4, ...; 2, 3, ...: enlarges\n"
     "  --size N               longest side of the picture; larger images are averaged (default: 2048)\n"
     "                         Pixels at the right and lower edge that do not fill a square are not shown.\n"
     "  --device cpu|interp    where to compute\n"
@@ -166,6 +167,8 @@ static const char *take_option(view *v, int o, const char *text)
     case SCALE:
         if (!parse_real(text, &s) || s <= 0 || s > 16 || (s > 1 && s != (int)s))
             return "a factor below 1, or a whole one up to 16";
+        if (s < 1 && fabs(1 / s - round(1 / s)) > 0.03 / s)
+            return "one over a whole number, as 0.5, 0.33 or 0.25";
         v->plan.shrink = s < 1e-6 ? 1000000 : s < 1 ? (int)(1 / s + 0.5) : 1;
         v->plan.enlarge = s < 1 ? 1 : (int)(s + 0.5);
         return NULL;

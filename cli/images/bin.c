@@ -44,6 +44,10 @@ static int bin(job *j, image *in, long by, bool fourier, double to)
 {
     double ratio[3] = { (double)by, (double)by, (double)by };
     wf_shape from = wf_array_shape(in->data);
+    for (int d = 0; d < in->rank && by > 0 && !fourier; d++)
+        if (from.dim[from.rank - in->rank + d] < by)
+            return misused(j->a.command, "--by %ld: %s has %lld pixels along %c", by, in->path,
+                           (long long)from.dim[from.rank - in->rank + d], "zyx"[3 - in->rank + d]);
     for (int d = 0; d < in->rank && to > 0; d++) {
         double pixel = in->pixel[3 - in->rank + d];
         if (!(pixel > 0))

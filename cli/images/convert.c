@@ -1,5 +1,5 @@
 /* convert.c - weft convert: a file in another format, type of values or pixel size. */
-#include "../cli.h"
+#include "images.h"
 
 const char help_convert[] =
     "  weft convert image.tif image.mrc\n"
@@ -10,6 +10,7 @@ const char help_convert[] =
     "  weft convert tomogram.mrc tomogram.ome.zarr --zstd --pyramid\n"
     "  weft convert movie.eer movie.tif --group 30 --deflate\n"
     "  weft convert movie.tif movie.mrcs --gain gain.mrc --dtype f16\n\n"
+    "Pictures in colour have no place in MRC and OME-Zarr.\n"
     "Values stay as they are, unless --dtype or the format asks for others: rounded, cut to the range.\n\n"
     "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...\n"
     "  --pixel A              the pixel size in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
@@ -44,9 +45,9 @@ static wf_status copy_images(wf_context *ctx, wf_file *from, wf_dtype dtype, wf_
     for (int64_t i = 0; i < n && status == WF_OK; i++) {
         progress_part((double)i / (double)n);
         offset.dim[0] = i;
-        wf_array *image = wf_file_read(from, offset, one);
-        status = image ? wf_file_write(to, image, offset) : wf_last_status(ctx);
-        wf_release(image);
+        wf_array *part = wf_file_read(from, offset, one);
+        status = part ? wf_file_write(to, part, offset) : wf_last_status(ctx);
+        wf_release(part);
     }
     if (status == WF_OK)
         status = wf_file_finish(to);
@@ -71,6 +72,13 @@ static wf_status convert_movie(wf_context *ctx, const char *file[2], const wf_mo
 }
 
 /* Converts a file as a whole. */
+/* False for files whose axes are all in space. */
+static bool holds_channels(wf_context *ctx, const char *path)
+{
+    wf_format format = WF_FORMAT_BY_NAME;
+    return wf_format_named(ctx, path, &format) != WF_OK || (format != WF_FORMAT_MRC && !has_suffix(path, ".ome.zarr"));
+}
+
 static wf_status convert(wf_context *ctx, const char *file[2], const facts *f, const wf_meta *compression)
 {
     wf_meta meta = { .size = sizeof meta };
@@ -118,13 +126,15 @@ int run_convert(const command *self, int argc, char **argv)
         wf_meta probed = { .size = sizeof probed };
         bool movie = how.size > 0;
         progress_begin("converting");
-        if (!movie && wf_probe(ctx, file[0], &probed, NULL, NULL) == WF_OK)
+        wf_shape shape = { .rank = 0 };
+        if (!movie && wf_probe(ctx, file[0], &probed, NULL, &shape) == WF_OK)
             movie = probed.format == WF_FORMAT_EER;
         how.size = sizeof how;
         wf_status status = wf_last_status(ctx);
-        if (status == WF_OK)
+        bool channels = status == WF_OK && probed.channels && !holds_channels(ctx, file[1]);
+        if (status == WF_OK && !channels)
             status = movie ? convert_movie(ctx, file, &how, &f, &compression) : convert(ctx, file, &f, &compression);
-        result = status == WF_OK ? EXIT_OK : failed_in(ctx);
+        result = channels ? refuse_channels(file[0], shape) : status == WF_OK ? EXIT_OK : failed_in(ctx);
         progress_end();
     }
     wf_context_free(ctx);

@@ -79,6 +79,22 @@ int job_open_movie(job *j, const char *path, const wf_movie *how, image *out, wf
 
 int job_load(job *j, int i, image *out) { return job_load_path(j, j->in[i], out); }
 
+int refuse_channels(const char *path, wf_shape shape)
+{
+    char *extents = NULL, *index = NULL;
+    const char *names[] = { "x", "y", "z" };
+    for (int d = 0; d < shape.rank - 1; d++) {
+        extents = append(extents, "%s%lld", d ? "," : "", (long long)shape.dim[d]);
+        index = append(index, "%s, ", names[shape.rank - 2 - d]);
+    }
+    int result = failed("%s: the image has %lld channels, which are no axis in space. This takes the first one:\n"
+                        "  weft calc 'a[%s0]' a='%s' --shape %s -o channel.mrc",
+                        path, (long long)shape.dim[shape.rank - 1], index, path, extents);
+    free(extents);
+    free(index);
+    return result;
+}
+
 int job_load_path(job *j, const char *path, image *out)
 {
     *out = (image){ .meta = { .size = sizeof out->meta }, .path = path };
@@ -92,10 +108,12 @@ int job_load_path(job *j, const char *path, image *out)
     wf_shape shape = wf_array_shape(a);
     bool stack = (out->meta.is_stack || j->facts.stack) && !j->facts.volume;
     const char *problem = NULL;
+    if (out->meta.channels) {
+        wf_release(a);
+        return refuse_channels(path, shape);
+    }
     if (shape.rank < 2 || shape.rank > 4)
         problem = "images, stacks and volumes have 2 to 4 axes";
-    else if (out->meta.channels)
-        problem = "the image has channels; weft calc 'a[y, x, 0]' takes one of them";
     else if (wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX)
         problem = "the values are complex; weft calc 'real(a)' or 'abs(a)' makes them real";
     else if (wf_array_count(a) == 0)
@@ -322,6 +340,16 @@ int read_center(const job *j, const image *i, const char *text, double out[3])
     if (text && parse_list(text, out, i->rank) != i->rank)
         return misused(j->a.command, "--center %s: give %s in pixels", text, i->rank == 2 ? "y,x" : "z,y,x");
     return EXIT_OK;
+}
+
+int check_group(const job *j, const char *group, int rank)
+{
+    long n;
+    bool cyclic = *group == 'C', counted = cyclic || (*group == 'D' && rank == 3);
+    if (counted ? parse_int(group + 1, 1, 1 << 20, &n) : rank == 3 && strchr("TOI", *group) && group[0] && !group[1])
+        return EXIT_OK;
+    return misused(j->a.command, "--symmetry %s: give %s", group,
+                   rank == 3 ? "C4, D7, T, O or I" : "C and a number: these are images");
 }
 
 int parse_order(const job *j, const char *text, wf_euler *out)

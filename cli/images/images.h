@@ -56,6 +56,8 @@ typedef struct image {
 int job_load(job *j, int i, image *out);
 /* The same, of a file that an option names. */
 int job_load_path(job *j, const char *path, image *out);
+/* The message for an image with channels, its last axis. Returns an exit code. */
+int refuse_channels(const char *path, wf_shape shape);
 /* Opens a file to be read image by image; `out` gets no data. Returns an exit code; the caller frees *file. */
 int job_open_movie(job *j, const char *path, const wf_movie *how, image *out, wf_file **file, wf_dtype *dtype,
                    wf_shape *shape);
@@ -109,6 +111,8 @@ enum { INTERPOLATION_COUNT = 2 };
     "  --border HOW           what lies outside: a value (default: 0), clamp, mirror, reflect, periodic\n"
 /* Reads a coordinate for each axis into `out`, or puts the centre n/2 there if `text` is NULL. Returns an exit code. */
 int read_center(const job *j, const image *i, const char *text, double out[3]);
+/* A message unless `group` names a point group of images (rank 2) or volumes. Returns an exit code. */
+int check_group(const job *j, const char *group, int rank);
 /* Reads the name of an order of Euler angles. Returns an exit code. */
 int parse_order(const job *j, const char *text, wf_euler *out);
 /* The matrix of Euler angles in degrees, which the library records. False: the context has the error. */

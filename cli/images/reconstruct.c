@@ -249,7 +249,9 @@ int run_reconstruct(const command *self, int argc, char **argv)
         r.resolution = o == RESOLUTION ? j.a.value : r.resolution;
         r.no_ctf = r.no_ctf || o == NO_CTF;
     }
-    int result = job_begin(&j, 1, true);
+    int result = r.symmetry ? check_group(&j, r.symmetry, 3) : EXIT_OK;
+    if (result == EXIT_OK)
+        result = job_begin(&j, 1, true);
     if (result == EXIT_OK)
         result = read_views(&r, &stack);
     if (result == EXIT_OK && r.v.ctf && !r.no_ctf && !(r.v.pixel > 0))

@@ -207,6 +207,16 @@ static double crossing(const curves *c, double t)
     return -1;
 }
 
+/* A message unless the mask is of one image or volume, or of all. Returns an exit code. */
+static int check_mask(const image *a, const image *mask)
+{
+    wf_shape s = wf_array_shape(a->data), m = wf_array_shape(mask->data);
+    size_t skipped = m.rank == a->rank && s.rank > m.rank ? (size_t)(s.rank - m.rank) : 0;
+    if (m.rank == s.rank - (int)skipped && memcmp(s.dim + skipped, m.dim, (size_t)m.rank * sizeof *m.dim) == 0)
+        return EXIT_OK;
+    return same_shape(a, mask);
+}
+
 static int multiply(job *j, image *i, const image *mask)
 {
     wf_graph *g = wf_begin(j->ctx);
@@ -222,6 +232,8 @@ static int find_fsc(job *j, curves *c, image *a, image *b, const char *mask_path
         result = check_shells(a);
     if (result == EXIT_OK && mask_path) {
         result = job_load_path(j, mask_path, &mask);
+        if (result == EXIT_OK)
+            result = check_mask(a, &mask);
         if (result == EXIT_OK)
             result = multiply(j, a, &mask);
         if (result == EXIT_OK)

@@ -234,6 +234,8 @@ static int symmetrize_image(job *j, symmetry *s, const image *in)
     int result = read_center(j, in, s->middle, center);
     if (result == EXIT_OK)
         result = need_even_pixels(in, "a rotation");
+    if (result == EXIT_OK && s->group)
+        result = check_group(j, s->group, in->rank);
     if (result != EXIT_OK)
         return result;
     if (!s->rise)

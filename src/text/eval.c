@@ -19,10 +19,11 @@ static wf__tval evaluate_call(wf__recorder *r, const wf__tree *node)
     int least = replace ? 2 : cast != WF_NONE || whole || stop ? 1 : wf__tval_arity(f), most = least;
     bool derivative = kind == WF__FOLD_GRAD || kind == WF__FOLD_TANGENT;
     if (whole ? !wf__text_fold_takes(name, node->len, node->n, &least, &most) : (int)node->n != least)
-        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes %d%s%.0d argument%s, not %u%s", (int)node->len,
-                                name, least, most > least ? " to " : "", most > least ? most : 0, most == 1 ? "" : "s",
-                                node->n,
-                                whole && node->n && !derivative ? "; axes follow a semicolon: (a; 0, -1)" : "");
+        return wf__text_mistake(
+            r, WF_ERR_SYNTAX, node->at, "%.*s takes %d%s%.0d argument%s, not %u%s", (int)node->len, name, least,
+            most > least ? " to " : "", most > least ? most : 0, most == 1 ? "" : "s", node->n,
+            whole && node->n && !derivative && wf__text_library_has_axes(kind) ? "; axes follow a semicolon: (a; 0, -1)"
+                                                                               : "");
     if ((node->b || node->c) && (!whole || derivative))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s has no axes: only functions of whole arrays (sum, mean, ...) do", (int)node->len,

@@ -346,6 +346,14 @@ static const library_function library[] = {
 #undef FUNCTION
 };
 
+bool wf__text_library_has_axes(wf__text_fold kind)
+{
+    if (kind <= WF__FOLD_LIBRARY)
+        return true;
+    int axes = library[kind - WF__FOLD_LIBRARY - 1].axes;
+    return axes != NO_AXES && axes != LAST_TWO;
+}
+
 /* ---- calls ---- */
 
 /* Sets the axes of the call. False: c->r has the message. */

@@ -225,6 +225,8 @@ wf__tval wf__text_order_value(wf__recorder *r, wf__text_fold kind, const wf__tre
 /* ---- library.c ---- */
 
 /* Calls a function of library.def with arrays and numbers; axes: those that the call names, or WF_ALL_AXES. */
+/* False for functions of the libraries that take no axes after a semicolon. */
+bool wf__text_library_has_axes(wf__text_fold kind);
 wf__tval wf__text_library_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args,
                                 wf_axes axes);
 

@@ -101,7 +101,7 @@ refuses 2 'give 2 extents' "$WEFT" transform spot.npy --shape 8,8,8 -o out.npy
 # --- symmetrize: the result is its own rotation, with the mean of the four
 "$WEFT" symmetrize odd.mrc -s C4 --interpolation nearest -o c4.mrc
 below 1e-5 calc 'max(abs(b - 0.25*(a + a[x, 32 - y] + a[32 - y, 32 - x] + a[32 - x, y])))' a=odd.mrc b=c4.mrc
-refuses 1 'D2' "$WEFT" symmetrize odd.mrc -s D2 -o out.mrc
+refuses 2 'D2: give C and a number' "$WEFT" symmetrize odd.mrc -s D2 -o out.mrc
 refuses 2 'no symmetry' "$WEFT" symmetrize odd.mrc -o out.mrc
 # a helix: planes one rise apart are the same, turned by the twist about n/2
 "$WEFT" symmetrize ball.npy --rise 4 --twist 90 --part 0.5 --interpolation linear -o helix.npy
@@ -383,7 +383,7 @@ calc 'a + a[z, 32 - y, 32 - x] + a[z, x, 32 - y] + a[z, 32 - x, y]' a=blobs.mrc 
 "$WEFT" reconstruct some.mrcs --angles some.txt --symmetry C4 -o symmetric.mrc
 prints 1 calc 'i32(sum((b - a)**2) < 0.5*sum((c - a)**2) && sum((b - a)**2) < 0.01*sum(a**2))' \
     a=four.mrc b=symmetric.mrc c=plain.mrc
-refuses 1 'C4x' "$WEFT" reconstruct some.mrcs --angles some.txt --symmetry C4x -o out.mrc
+refuses 2 'C4x: give C4, D7' "$WEFT" reconstruct some.mrcs --angles some.txt --symmetry C4x -o out.mrc
 
 # a STAR file: shifts in Angstrom, two stacks of different defocus, optics groups, a stack above the STAR file's folder.
 # RELION's angles are those of --order zyz of the inverse rotation.
