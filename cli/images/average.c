@@ -175,6 +175,8 @@ static int average_particles(job *j, averaging *a, image *particles, image *refe
     if (r.dim[r.rank - 2] != a->h || r.dim[r.rank - 1] != a->w)
         return failed("%s has images of %lld x %lld and %s of %lld x %lld", particles->path, (long long)a->h,
                       (long long)a->w, references->path, (long long)r.dim[r.rank - 2], (long long)r.dim[r.rank - 1]);
+    if (same_pixels(particles, references) != EXIT_OK)
+        return EXIT_FAILED;
     double least = (double)(a->h < a->w ? a->h : a->w);
     a->max_shift = a->max_shift > 0 ? a->max_shift : fmax(1, floor(least / 8));
     a->radius = a->radius > 0 ? a->radius : floor(least / 2) - 1;

@@ -78,6 +78,8 @@ static int correlate(job *j, image *a, image *b, wf_correlation how, const char 
     lowpass l = { .image = a };
     double pixels = 1;
     int result = match(a, b);
+    if (result == EXIT_OK)
+        result = same_pixels(a, b);
     if (result == EXIT_OK && resolution)
         result = parse_period(j, a, "lowpass", resolution, &l.cutoff);
     if (result != EXIT_OK)

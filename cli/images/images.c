@@ -172,6 +172,18 @@ int same_shape(const image *a, const image *b)
     return failed("%s is %s and %s is %s", a->path, shape_text(s, one), b->path, shape_text(t, other));
 }
 
+int same_pixels(const image *a, const image *b)
+{
+    for (int d = 3 - (a->rank < b->rank ? a->rank : b->rank); d < 3; d++) {
+        double p = a->pixel[d], q = b->pixel[d];
+        if (p > 0 && q > 0 && fabs(p - q) > 0.01 * fmin(p, q))
+            return failed("%s has pixels of %g Angstrom and %s of %g; weft bin --to A makes them equal, and --pixel A "
+                          "says what both have",
+                          a->path, p, b->path, q);
+    }
+    return EXIT_OK;
+}
+
 wf_axes image_axes(const wf_array *array, int rank)
 {
     return ((1u << rank) - 1) << (wf_array_shape(array).rank - rank);

@@ -74,6 +74,10 @@ void drop_symmetry(image *i);
 /* A message unless both have one shape. Returns an exit code. */
 int same_shape(const image *a, const image *b);
 
+/* A message unless both have pixels of one size, to a hundredth, or one of them has an unknown size. Returns an exit
+ * code. */
+int same_pixels(const image *a, const image *b);
+
 /* The last `rank` axes of an array. */
 wf_axes image_axes(const wf_array *array, int rank);
 /* The half spectrum of an image. */

@@ -19,7 +19,7 @@ const char help_pick[] =
     "  --box N                pixels of the images of -o (default: as the template); what lies outside is mirrored\n"
     "  -o FILE                a stack of the particles\n"
     "  --star FILE            a STAR file of the places: rlnCoordinateX, rlnCoordinateY, rlnAutopickFigureOfMerit,\n"
-    "                         rlnMicrographName; with -o rlnImageName\n"
+    "                         rlnMicrographName; with -o rlnImageName; with --coordinates all columns of that file\n"
     "  --coordinates FILE     a STAR file with rlnCoordinateX and rlnCoordinateY; if it names several micrographs, the\n"
     "                         rows of this one; --box gives the size of the images\n"
     "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"
@@ -120,7 +120,9 @@ static int find_by_templates(job *j, pick *p, const image *micrograph, int64_t s
     if (result != EXIT_OK)
         return result;
     wf_shape t = wf_array_shape(templates.data);
-    if (t.rank > 3)
+    if (same_pixels(micrograph, &templates) != EXIT_OK)
+        result = EXIT_FAILED;
+    else if (t.rank > 3)
         result = failed("%s: templates are an image or a stack", templates.path);
     else if (p->rotations > 1 && need_even_pixels(&templates, "a rotation") != EXIT_OK)
         result = EXIT_FAILED;
@@ -157,13 +159,16 @@ static int pick_particles(job *j, pick *p)
         result = read_picks(j->ctx, p->coordinates, micrograph.path, &p->found);
     else if (result == EXIT_OK)
         result = find_by_templates(j, p, &micrograph, size);
-    if (result == EXIT_OK && j->out && !p->found.n)
-        result = failed("%s: no place has a correlation of %g", micrograph.path, p->threshold);
-    else if (result == EXIT_OK && j->out)
+    const bool none = !p->found.n;
+    if (result == EXIT_OK && j->out && !none)
         result = cut(j, p, &micrograph, size);
     if (result == EXIT_OK && p->star)
-        result = write_picks(j->ctx, p->star, &p->found, micrograph.path, j->out, (long)size[1], micrograph.pixel[2]);
+        result = write_picks(j->ctx, p->star, &p->found, micrograph.path, none ? NULL : j->out, (long)size[1],
+                             micrograph.pixel[2]);
     progress_end();
+    if (result == EXIT_OK && none)
+        fprintf(stderr, "weft: %s: no place has a correlation of %g%s%s\n", micrograph.path, p->threshold,
+                j->out ? "; nothing is written to " : "", j->out ? j->out : "");
     if (result == EXIT_OK)
         print_picks(&p->found);
     wf_release(micrograph.data);
@@ -198,6 +203,6 @@ int run_pick(const command *self, int argc, char **argv)
     int result = job_begin(&j, p.coordinates ? 1 : 2, j.out != NULL);
     if (result == EXIT_OK)
         result = pick_particles(&j, &p);
-    free(p.found.at);
+    free_picks(&p.found);
     return job_end(&j, result);
 }

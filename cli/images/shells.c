@@ -229,11 +229,15 @@ static int find_fsc(job *j, curves *c, image *a, image *b, const char *mask_path
     image mask = { .rank = 0 };
     int result = same_shape(a, b);
     if (result == EXIT_OK)
+        result = same_pixels(a, b);
+    if (result == EXIT_OK)
         result = check_shells(a);
     if (result == EXIT_OK && mask_path) {
         result = job_load_path(j, mask_path, &mask);
         if (result == EXIT_OK)
             result = check_mask(a, &mask);
+        if (result == EXIT_OK)
+            result = same_pixels(a, &mask);
         if (result == EXIT_OK)
             result = multiply(j, a, &mask);
         if (result == EXIT_OK)

@@ -153,6 +153,13 @@ awk '$1 == 1 { exit !($3 > 0.95) }' fsc.txt && awk '$1 == 15 { exit !($3 < 0.3) 
 "$WEFT" fsc one.npy two.npy --mask ball.npy --threshold 0.5 -o fsc.svg | grep -q 'at FSC 0.5$' || die 'fsc --mask'
 grep -q '</svg>' fsc.svg || die 'fsc: svg'
 refuses 1 'cone.npy is 32 x 32' "$WEFT" fsc one.npy cone.npy
+calc a a=one.npy --pixel 2 -o one.mrc
+calc a a=two.npy --pixel 3 -o two.mrc
+refuses 1 'one.mrc has pixels of 2 Angstrom and two.mrc of 3' "$WEFT" fsc one.mrc two.mrc
+refuses 1 'one.mrc has pixels of 2 Angstrom and two.mrc of 3' "$WEFT" correlate one.mrc two.mrc
+refuses 1 'one.mrc has pixels of 2 Angstrom and two.mrc of 3' "$WEFT" fsc one.mrc one.npy --mask two.mrc
+"$WEFT" fsc one.mrc two.mrc --pixel 2 > same.txt
+cmp <(head -n 1 same.txt) <(head -n 1 fsc.txt) || die 'fsc --pixel of files with other sizes'
 refuses 2 'second file is missing' "$WEFT" fsc one.npy
 
 # --- correlate: the shift that transform made
@@ -294,7 +301,16 @@ prints '20 30;35 90;70 60;' awk '{ printf "%d %d;", $1, $2 }' picks.txt
 prints '[3,16,16]' json_value shape spots.npy.mrcs
 below 1e-6 calc 'max(abs(b[0, y, x] - a[y + 12, x + 22]))' --shape 16,16 a=spots.npy b=spots.npy.mrcs
 [ "$("$WEFT" pick spots.npy spot.npy --rotations 4 --invert --count 2 | wc -l)" = 2 ] || die 'pick --count'
-refuses 1 'no place has a correlation' "$WEFT" pick spots.npy spot.npy --threshold 0.99 -o out.mrcs
+"$WEFT" pick spots.npy spot.npy --threshold 0.99 -o none.mrcs --star none.star > none.txt 2> errors
+[ ! -s none.txt ] && [ ! -e none.mrcs ] || die 'pick without a hit'
+grep -q 'no place has a correlation of 0.99; nothing is written to none.mrcs' errors || die "$(cat errors)"
+grep -q 'data_particles: 0 rows' <("$WEFT" star none.star) || die "$(cat none.star)"
+"$WEFT" pick spots.npy spot.npy --threshold 0.99 2> errors
+grep -q 'no place has a correlation of 0.99$' errors || die "$(cat errors)"
+calc a a=spot.npy --pixel 2 -o spot2.mrc
+refuses 1 'spots.mrc has pixels of 3 Angstrom and spot2.mrc of 2' \
+    bash -c "'$WEFT' calc a a=spots.npy --pixel 3 -o spots.mrc && '$WEFT' pick spots.mrc spot2.mrc"
+[ "$("$WEFT" pick spots.mrc spot2.mrc --rotations 4 --invert --count 2 --pixel 3 | wc -l)" = 2 ] || die 'pick --pixel'
 refuses 2 'give a correlation' "$WEFT" pick spots.npy spot.npy --threshold 3
 refuses 1 'one micrograph at a time' "$WEFT" pick views.mrcs spot.npy
 # --- STAR files of picks: what is written is read again, and cuts the same boxes
@@ -315,6 +331,19 @@ grep -q '^  data_particles: 3 rows, 6 columns: rlnCoordinateX rlnCoordinateY ' l
 "$WEFT" pick spots.npy --coordinates picks.star --box 16 -o cut.mrcs > again.txt
 cmp picks.txt again.txt || die 'pick --coordinates'
 below 1e-9 calc 'max(abs(a - b))' a=cut.mrcs b=star.mrcs
+# all columns of places that were read go on, and the optics groups
+printf 'data_optics\nloop_\n_rlnOpticsGroup\n_rlnVoltage\n_rlnMicrographPixelSize\n7 300 1.5\n
+data_particles\nloop_\n_rlnMicrographName\n_rlnCoordinateX\n_rlnCoordinateY\n_rlnOpticsGroup\n_rlnDefocusU\n' > full.star
+printf 'm/a.mrc 1 2 7 8\nspots.npy 30.0 20.25 7 15000\nspots.npy 90 35 7 16000\n' >> full.star
+"$WEFT" pick spots.npy --coordinates full.star --box 16 -o kept.mrcs --star kept.star > kept.txt
+prints "$(printf '30.0\t20.25\t7\t15000\t000001@kept.mrcs\n90\t35\t7\t16000\t000002@kept.mrcs')" \
+    "$WEFT" star kept.star --columns rlnCoordinateX,rlnCoordinateY,rlnOpticsGroup,rlnDefocusU,rlnImageName
+prints "$(printf '7\t300\t1.5\t1.5\t16')" "$WEFT" star kept.star --table optics \
+    --columns rlnOpticsGroup,rlnVoltage,rlnMicrographPixelSize,rlnImagePixelSize,rlnImageSize
+"$WEFT" pick spots.npy --coordinates kept.star --box 16 -o again.mrcs --pixel 3 --star again.star > again.txt
+cmp kept.txt again.txt || die 'pick --coordinates of its own file'
+prints "$(printf '7\t300\t1.5\t3')" "$WEFT" star again.star --table optics \
+    --columns rlnOpticsGroup,rlnVoltage,rlnMicrographPixelSize,rlnImagePixelSize
 printf 'data_\nloop_\n_rlnMicrographName\n_rlnCoordinateX\n_rlnCoordinateY\nm/a.mrc 1 2\nm/spots.npy 30.4 19.6\n' > two.star
 prints '20 30' "$WEFT" pick spots.npy --coordinates two.star --box 16 -o cut.mrcs
 below 1e-9 calc 'max(abs(a[y, x] - b[0, y, x]))' --shape 16,16 a=cut.mrcs b=star.mrcs
