@@ -279,6 +279,15 @@ static void test_between_elements(void **state)
     check("a[y, x; cubic]", av);
     check("a[y + 0.25, x - 0.25; nearest, clamp]", av);
     check("c = spline_filter(a); c[y, x; bspline]", av);
+    check("c = spline_filter(a; zero); c[y, x; bspline]", av);
+    check("c = spline_filter(a; mirror); c[y, x; bspline, mirror]", av);
+    check("c = spline_filter(a; reflect, -1); d = spline_filter(c; reflect, 0); d[y, x; bspline, reflect]", av);
+    check("c = spline_filter(a; periodic, 0, 1); c[y + 7, x - 9; bspline, periodic]", av);
+    check("c = spline_filter(a; clamp); d = spline_filter(a); (c - d)*0 + c[y, x; bspline, clamp]", av);
+    for (int i = 0; i < N; i++)
+        want[i] = 2; /* the coefficients of a constant, where it goes on outside */
+    check("spline_filter(0*a + 2; mirror)", want);
+    check("spline_filter(0*a + 2; mirror) + 0*spline_filter(0*a + 2)", want);
     for (int i = 0; i < N; i++)
         want[i] = 0.75 * (0.5 * read_at(i / W, i % W) + 0.5 * read_at(i / W, i % W + 1)) +
                   0.25 * (0.5 * read_at(i / W + 1, i % W) + 0.5 * read_at(i / W + 1, i % W + 1));
@@ -320,6 +329,9 @@ static void test_mistakes(void **state)
         { "out = shift(a, 1, 2, 3)", "shift by 3 numbers of an array of rank 2", WF_ERR_SHAPE },
         { "out = rotate(a, 1; 0)", "rotate takes no axes", WF_ERR_SYNTAX },
         { "out = scale(a, 0)", "the factor is above 0, not 0", WF_ERR_ARG },
+        { "out = spline_filter(a; 0, mirror)", "expected the number of an axis, not 'mirror'", WF_ERR_SYNTAX },
+        { "out = spline_filter(a; linear)", "expected the number of an axis, not 'linear'", WF_ERR_SYNTAX },
+        { "out = fft(a; mirror)", "expected the number of an axis, not 'mirror'", WF_ERR_SYNTAX },
         { "out = lowpas(a, 1)", "did you mean 'lowpass'?", WF_ERR_SYNTAX },
         { "out = lowpass + 1", "lowpass is a function: write lowpass(...)", WF_ERR_SYNTAX },
         { "out = lowpass(fft(a), 0.1)", "the arrays must be real", WF_ERR_DTYPE },

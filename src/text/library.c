@@ -335,7 +335,8 @@ static wf_array *call_bin(const library_call *c)
 
 static wf_array *call_spline_filter(const library_call *c)
 {
-    return wf_spline_filter(c->array[0], c->axes, WF_BORDER_VALUE, 0);
+    const wf_border named = (wf_border)c->node->border;
+    return wf_spline_filter(c->array[0], c->axes, named ? named : WF_BORDER_VALUE, 0);
 }
 
 /* ---- table ---- */

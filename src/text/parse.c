@@ -110,11 +110,30 @@ uint32_t wf__text_list(wf__text *t, int close, uint32_t *count)
     return add_list(t, item, n);
 }
 
+/* Parses the border mode that follows the ';' of spline_filter, before its axes. Returns true if no axes follow. */
+static bool parse_mode(wf__text *t, wf__tree *node)
+{
+    const wf__token *k = &t->token;
+    const wf_border named = k->kind == WF__TOK_NAME ? wf__text_border_named(t->src + k->at, k->len) : WF_BORDER_NONE;
+    if (!named || !wf__text_is(t, node->at, node->len, "spline_filter"))
+        return false;
+    node->border = (uint8_t)named;
+    wf__text_next(t);
+    if (k->kind != ',')
+        return true;
+    wf__text_next(t);
+    return false;
+}
+
 /* Parses what follows the ';' of a reduction: the numbers of axes. */
 static void parse_axes(wf__text *t, wf__tree *node)
 {
+    bool first = true;
     do {
         wf__text_next(t);
+        if (first && parse_mode(t, node))
+            return;
+        first = false;
         bool back = t->token.kind == '-';
         if (back)
             wf__text_next(t);

@@ -61,7 +61,7 @@ typedef enum wf__tree_kind {
 } wf__tree_kind;
 
 typedef struct wf__tree {
-    uint8_t kind, border;
+    uint8_t kind, border; /* of a CALL: of spline_filter, WF_BORDER_NONE = none is named */
     uint8_t between; /* READ: how positions between elements are read, a wf_interpolation plus 1; 0: they are indices */
     bool enclosed;   /* it stands in brackets */
     bool seeded;     /* CALL of grad: the last argument is a seed, which stands after ';' */
