@@ -7,7 +7,7 @@ const char help_ctf[] =
     "  weft ctf micrograph.mrc --fit                          prints defocus, astigmatism, angle, correlation\n"
     "  weft ctf micrograph.mrc --defocus 1.5 -o flipped.mrc   phases flipped where the CTF is negative\n"
     "  weft ctf particles.mrcs --fit --wiener 0.1 -o corrected.mrcs\n"
-    "  weft ctf map.mrc --defocus 1.2,0.05,30 --multiply -o imaged.mrc\n"
+    "  weft ctf views.mrcs --defocus 1.2,0.05,30 --multiply -o imaged.mrcs\n"
     "  weft ctf --size 512 --pixel 1.2 --defocus 1.5 -o ctf.mrc      the function itself, frequency 0 in the middle\n\n" DEFOCUS_HELP
     "  --fit                  finds these from the power spectrum, for each image\n"
     "  --range LOW,HIGH       defoci of the search (default: 0.2,5)\n"

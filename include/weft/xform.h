@@ -76,12 +76,12 @@ typedef enum wf_euler {
     WF_EULER_DYNAMO,      /* tdrot, tilt, narot: the same */
     WF_EULER_IMOD         /* slicer angles about x, y, z: applied about z, then y, then x */
 } wf_euler;
-/* Sets m to the 3x3 matrix, row by row, that rotates positions (z, y, x); angles in radians, first axis first.
- * Errors: a poisoned matrix for an unknown order.
+/* The 3x3 matrix `m`, row by row, that rotates positions (z, y, x); angles in radians, first axis first.
+ * Errors: WF_ERR_ARG: an unknown order.
  * Example: wf_euler_matrix(g, WF_EULER_ZYZ, rot, tilt, psi, m); */
 WF_API void wf_euler_matrix(wf_graph *graph, wf_euler order, wf_val first, wf_val second, wf_val third, wf_val m[9]);
 
-/* Sets m, 2 x 2 by rows in the order (y, x), to the matrix that stretches by `major` along the direction at `angle`, in
+/* The matrix `m`, 2 x 2 by rows in the order (y, x), that stretches by `major` along the direction at `angle`, in
  * radians from x towards y, and by `minor` across it, such as of anisotropic magnification. It is symmetric. */
 WF_API void wf_stretch_matrix(wf_graph *graph, wf_val major, wf_val minor, wf_val angle, wf_val m[4]);
 
