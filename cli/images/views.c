@@ -1,6 +1,5 @@
 /* views.c - images of particles with their directions, from lists of angles and from STAR files. */
 #include "views.h"
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,62 +125,31 @@ wf_array *load_views(job *j, views *v, int64_t first, int64_t count)
 
 /* ---- lists ---- */
 
-/* Reads "number a b c [y x]". Returns how many numbers the line has; -1: something else stands in it. */
-static int read_numbers(const char *line, const char *end, double *out, int most)
+static int take_direction(const job *j, views *v, wf_euler order, const direction *d)
 {
-    int n = 0;
-    while (line < end && n <= most) {
-        while (line < end && isspace((unsigned char)*line))
-            line++;
-        if (line == end)
-            break;
-        char *after;
-        double x = strtod(line, &after);
-        if (after == line || after > end || n == most || !isfinite(x))
-            return -1;
-        out[n++] = x;
-        line = after;
-    }
-    return n;
-}
-
-static int take_line(const job *j, views *v, wf_euler order, int number, const double *x, int n)
-{
-    static const double centred[2] = { 0, 0 };
-    if ((n != 4 && n != 6) || x[0] < 0 || x[0] != floor(x[0]))
-        return failed("%s: line %d: give the number of an image, three angles and, perhaps, a shift y x", v->source,
-                      number);
-    if (x[0] >= (double)v->images)
-        return failed("%s: line %d: there are %lld images, counted from 0, and this is image %.0f", v->source, number,
-                      (long long)v->images, x[0]);
+    if (d->image >= (double)v->images)
+        return failed("%s: line %d: there are %lld images, counted from 0, and this is image %.0f", v->source, d->line,
+                      (long long)v->images, d->image);
     if (v->n == v->images)
-        return failed("%s: line %d: more lines than images", v->source, number);
-    v->image[v->n] = (int64_t)x[0];
+        return failed("%s: line %d: more lines than images", v->source, d->line);
+    v->image[v->n] = (int64_t)d->image;
     v->file[v->n] = v->name;
-    return add_view(j, v, order, x + 1, n == 6 ? x + 4 : centred);
+    return add_view(j, v, order, d->angle, d->shift);
 }
 
 int read_list(job *j, const char *path, wf_euler order, const char *stack, views *v, image *out)
 {
-    char *owned = NULL;
-    const char *line = NULL;
+    direction *list = NULL;
+    int64_t n = 0;
     *v = (views){ .source = path };
     int result = open_stack(j, v, stack, out);
     if (result == EXIT_OK)
-        result = read_text(path, &owned, &line);
+        result = read_directions(path, &list, &n);
     if (result == EXIT_OK)
         make_room(v, v->images);
-    for (int number = 1; result == EXIT_OK && *line; number++) {
-        const char *end = line + strcspn(line, "\n");
-        double x[6];
-        int n = *line == '#' ? 0 : read_numbers(line, end, x, 6);
-        if (n != 0)
-            result = take_line(j, v, order, number, x, n);
-        line = *end ? end + 1 : end;
-    }
-    free(owned);
-    if (result == EXIT_OK && !v->n)
-        return failed("%s: no angles", path);
+    for (int64_t i = 0; i < n && result == EXIT_OK; i++)
+        result = take_direction(j, v, order, &list[i]);
+    free(list);
     return result;
 }
 

@@ -22,6 +22,19 @@ typedef struct views {
     int64_t images, size; /* images of the file; rows and columns of all images */
 } views;
 
+/* An image: how the volume is turned, and where its particle lies. */
+typedef struct direction {
+    int line;        /* of the list */
+    double image;    /* its number in the list, a whole one from 0 */
+    double angle[3]; /* degrees */
+    double shift[2]; /* y x in pixels from the centre */
+} direction;
+/* Reads a list: lines "number a b c [y x]". Returns an exit code; the caller frees *out in any case. */
+int read_directions(const char *path, direction **out, int64_t *n);
+/* Likewise from the columns rlnAngleRot, rlnAngleTilt, rlnAnglePsi and origins of a STAR file, whose angles are of the order
+ * relion. pixel: Angstrom, 0 = unknown. */
+int read_star_directions(job *j, const char *path, double pixel, direction **out, int64_t *n);
+
 /* Opens the stack and reads the angles of its images: lines "number a b c [y x]", in degrees. `out` gets the facts of
  * the stack without data. Returns an exit code; the caller calls free_views in any case. */
 int read_list(job *j, const char *path, wf_euler order, const char *stack, views *v, image *out);

@@ -82,7 +82,7 @@ refuses 2 'projections without --defocus' "$WEFT" project points.mrc --count 3 -
 calc 1.0 --shape 4,4,4 -o bare.npy
 refuses 2 'pixel size of bare.npy is unknown' "$WEFT" project bare.npy --count 3 --defocus 1 -o out.mrc
 calc 1.0 --shape 4,4,4 --pixel 2,1,1 -o long.mrc
-refuses 2 'pixels of long.mrc are no cubes' "$WEFT" project long.mrc --count 3 --defocus 1 -o out.mrc
+refuses 1 'needs one size along all axes' "$WEFT" project long.mrc --count 3 --defocus 1 -o out.mrc
 [ ! -e out.mrc ] || die 'a refused command wrote a file'
 # an MRC file has 1.07 A as 8.56, 10.7 and 12.84 in f32, whose quotients by the extents are not one number
 calc 1.0 --shape 8,10,12 --pixel 1.07 -o uneven.mrc

@@ -405,6 +405,21 @@ refuses 2 'no angles: give a STAR file or --angles FILE' "$WEFT" reconstruct vie
 refuses 2 '--subset is for STAR files' "$WEFT" reconstruct views.mrcs --angles views.txt --subset 1 -o out.mrc
 refuses 1 'give square ones' "$WEFT" reconstruct waves.mrc --angles views.txt -o out.mrc
 
+# --angles of project reads what reconstruct reads: lists, with shifts, and STAR files
+"$WEFT" project blobs.mrc --angles views.txt -o again.mrcs > again.txt
+cmp views.txt again.txt || die 'project --angles'
+below 1e-3 calc 'max(abs(a - b))' a=again.mrcs b=views.mrcs # of angles to a thousandth
+"$WEFT" project blobs.mrc --angles moved.txt -o shifted.mrcs > shifted.txt
+"$WEFT" reconstruct shifted.mrcs --angles shifted.txt -o again.mrc
+below 0.05 calc 'max(abs(a - b))' a=again.mrc b=back.mrc
+{ printf 'data_particles\nloop_\n_rlnAngleRot\n_rlnAngleTilt\n_rlnAnglePsi\n_rlnOriginYAngst\n_rlnOriginXAngst\n'
+    awk '!/^#/ && NF { print -$4, -$3, -$2, -2*$5, -2*$6 }' shifted.txt; } > shifted.star
+"$WEFT" project blobs.mrc --angles shifted.star -o star.mrcs > star.txt
+below 0.01 calc 'max(abs(a - b))' a=star.mrcs b=shifted.mrcs
+refuses 2 'one of them' "$WEFT" project blobs.mrc --angles views.txt --count 3 -o out.mrcs
+refuses 2 'are those of relion' "$WEFT" project blobs.mrc --angles shifted.star --order zyz -o out.mrcs
+refuses 1 'shifted.txt: image 0, from 0, is not centred' "$WEFT" project blobs.mrc --angles shifted.txt --defocus 1 -o out.mrcs
+refuses 1 'no table has rlnAngleRot' "$WEFT" project blobs.mrc --angles picks.star -o out.mrcs
 # with symmetry a fourth of the directions is enough
 calc 'a + a[z, 32 - y, 32 - x] + a[z, x, 32 - y] + a[z, 32 - x, y]' a=blobs.mrc -o four.mrc
 "$WEFT" project four.mrc --count 40 -o some.mrcs > some.txt
