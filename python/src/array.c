@@ -357,9 +357,9 @@ static wf_status download(wf_array *array, void *to, size_t bytes)
     return status;
 }
 
-static PyObject *item(PyObject *self, PyObject *none)
+/* The only element. */
+static PyObject *only_item(PyObject *self)
 {
-    (void)none;
     wf_array *array = wfpy_array_of(self);
     char bytes[16];
     if (!array)
@@ -374,6 +374,44 @@ static PyObject *item(PyObject *self, PyObject *none)
     const bool done = all && download(all, bytes, wf_dtype_size(dtype)) == WF_OK;
     wf_release(all);
     return done ? wfpy_element(dtype, bytes) : wfpy_raise();
+}
+
+/* The indices along the axes of the element at an index in C order. */
+static PyObject *indices_of(PyObject *self, PyObject *place)
+{
+    const wf_shape shape = wfpy_array_shape(self);
+    const int64_t count = count_of(self);
+    const Py_ssize_t given = PyNumber_AsSsize_t(place, PyExc_IndexError);
+    if (PyErr_Occurred())
+        return NULL;
+    if (given < -count || given >= count)
+        return PyErr_Format(wfpy.error[WF_ERR_BOUNDS], "item: there is no element %zd of %lld", given,
+                            (long long)count);
+    int64_t rest = given < 0 ? given + count : given;
+    PyObject *indices = PyTuple_New(shape.rank);
+    for (int d = shape.rank; indices && d-- > 0; rest /= shape.dim[d]) {
+        PyObject *index = PyLong_FromLongLong(rest % shape.dim[d]);
+        if (!index || PyTuple_SetItem(indices, d, index) < 0) {
+            Py_DECREF(indices);
+            return NULL;
+        }
+    }
+    return indices;
+}
+
+static PyObject *item(PyObject *self, PyObject *args)
+{
+    const Py_ssize_t n = PyTuple_Size(args);
+    if (n == 0)
+        return only_item(self);
+    PyObject *indices = n == 1 && !PyTuple_Check(PyTuple_GetItem(args, 0)) ? indices_of(self, PyTuple_GetItem(args, 0))
+                        : n == 1                                           ? Py_NewRef(PyTuple_GetItem(args, 0))
+                                                                           : Py_NewRef(args);
+    PyObject *part = indices ? PyObject_GetItem(self, indices) : NULL;
+    PyObject *element = part ? PyObject_CallMethod(part, "item", NULL) : NULL;
+    Py_XDECREF(indices);
+    Py_XDECREF(part);
+    return element;
 }
 
 static PyObject *lists_of(wf_dtype dtype, const wf_shape *shape, int axis, const char **at)
@@ -427,7 +465,7 @@ static PyObject *tobytes(PyObject *self, PyObject *none)
 
 static PyObject *number_by(PyObject *self, PyObject *(*convert)(PyObject *))
 {
-    PyObject *element = item(self, NULL), *number = element ? convert(element) : NULL;
+    PyObject *element = only_item(self), *number = element ? convert(element) : NULL;
     Py_XDECREF(element);
     return number;
 }
@@ -446,17 +484,20 @@ static int array_bool(PyObject *self)
 {
     if (count_of(self) != 1) {
         PyErr_SetString(PyExc_ValueError,
-                        "the truth value of an array of several elements is ambiguous; use any() or all()");
+                        count_of(self)
+                            ? "the truth value of an array of several elements is ambiguous; use any() or all()"
+                            : "an array of no elements has no truth value; x.size tells how many it has");
         return -1;
     }
-    PyObject *element = item(self, NULL);
+    PyObject *element = only_item(self);
     int holds = element ? PyObject_IsTrue(element) : -1;
     Py_XDECREF(element);
     return holds;
 }
 static PyObject *array_complex(PyObject *self, PyObject *none)
 {
-    PyObject *element = item(self, none);
+    (void)none;
+    PyObject *element = only_item(self);
     if (!element || PyComplex_Check(element))
         return element;
     double real = PyFloat_AsDouble(element);
@@ -586,8 +627,9 @@ static PyGetSetDef properties[] = {
     { NULL, NULL, NULL, NULL, NULL },
 };
 static PyMethodDef methods[] = {
-    { "item", item, METH_NOARGS,
-      "item()\n--\n\nThe only element, as a Python number. Of a distributed array all ranks call it." },
+    { "item", item, METH_VARARGS,
+      "item(*index)\n--\n\nThe only element, or that at an index in C order or at one index for each axis, as a Python\n"
+      "number. Of a distributed array all ranks call it." },
     { "tolist", tolist, METH_NOARGS, "tolist()\n--\n\nThe elements as nested lists of Python numbers." },
     { "tobytes", tobytes, METH_NOARGS, "tobytes()\n--\n\nThe elements in C order." },
     { "copy", copy, METH_NOARGS, "copy()\n--\n\nA new array with the same elements, in C order." },

@@ -77,10 +77,21 @@ bool wfpy_is_list(PyObject *object)
     return PyList_Check(object) || PyTuple_Check(object) || Py_IS_TYPE(object, &PyRange_Type);
 }
 
-/* Finds the common shape of nested lists and the widest dtype of their numbers: bool, int, float or complex. */
+/* True for an item of a list that is an array of any library. */
+static bool is_array_item(PyObject *object)
+{
+    if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object))
+        return false;
+    return wfpy_is_array(object) || (PySequence_Check(object) && !PyBytes_Check(object) && wfpy_has_buffer(object));
+}
+
+/* Finds the common shape of nested lists and the widest dtype of their numbers: bool, int, float or complex. False
+ * without an exception: an item is an array. */
 static bool measure_lists(PyObject *object, int depth, wf_shape *shape, wf_dtype *dtype)
 {
     if (!wfpy_is_list(object)) {
+        if (is_array_item(object))
+            return false;
         wf_dtype own = PyBool_Check(object)                            ? WF_BOOL
                        : PyLong_Check(object) || PyIndex_Check(object) ? WF_I64
                        : PyFloat_Check(object)                         ? WF_F64
@@ -169,8 +180,12 @@ PyObject *wfpy_from_lists(PyObject *object)
     wf_dtype dtype = WF_NONE;
     for (int i = 0; i < WF_MAX_RANK; ++i)
         shape.dim[i] = -1;
-    if (!measure_lists(object, 0, &shape, &dtype))
-        return NULL;
+    if (!measure_lists(object, 0, &shape, &dtype)) {
+        PyObject *package = PyErr_Occurred() ? NULL : PyImport_ImportModule("weft._functions");
+        PyObject *array = package ? PyObject_CallMethod(package, "_of_lists", "O", object) : NULL;
+        Py_XDECREF(package);
+        return array;
+    }
     for (int i = 0; i < WF_MAX_RANK; ++i)
         shape.dim[i] = i < shape.rank ? shape.dim[i] : 0;
     dtype = dtype == WF_NONE ? WF_F64 : dtype;

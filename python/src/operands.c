@@ -57,15 +57,13 @@ static bool int_operand(PyObject *object, wf_graph *g, operand *o)
         o->val = number(PyLong_AsDouble(object));
         return !PyErr_Occurred();
     }
-    if (overflow == 0)
-        o->val = wf_const_i64(g, WF_I64, whole);
-    else {
-        unsigned long long bits = PyLong_AsUnsignedLongLong(object);
-        if (PyErr_Occurred())
-            return false;
-        o->val = wf_const_i64(g, WF_U64, (int64_t)bits);
-    }
-    return true;
+    unsigned long long bits = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
+    if (overflow < 0 || PyErr_ExceptionMatches(PyExc_OverflowError)) { /* no integer dtype holds the number */
+        PyErr_Clear();
+        o->val = number(PyLong_AsDouble(object));
+    } else if (!PyErr_Occurred())
+        o->val = overflow ? wf_const_i64(g, WF_U64, (int64_t)bits) : wf_const_i64(g, WF_I64, whole);
+    return !PyErr_Occurred();
 }
 
 /* An array that is an operand of a recording: its element, or all of it. */
@@ -204,13 +202,16 @@ static wf_dtype joined_integers(const operand *o, int n)
     }
     if (!with_sign || without < with_sign)
         return WF_NONE;
-    return without == 1 ? WF_I16 : without == 2 ? WF_I32 : without == 4 ? WF_I64 : WF_NONE;
+    return without == 1 ? WF_I16 : without == 2 ? WF_I32 : WF_I64;
 }
+
+static bool is_typed(const operand *o, wf_kind kind) { return !o->weak && wf_dtype_kind(wf_val_dtype(o->val)) == kind; }
+static bool is_u64(const operand *o) { return !o->weak && wf_val_dtype(o->val) == WF_U64; }
 
 static void promote(wfpy_operands rule, operand *o, int n)
 {
     int typed = 0, weak = 0;
-    bool recorded = false;
+    bool recorded = false, joined = false;
     wf_kind weak_kind = WF_KIND_NONE;
     wf_dtype widest = WF_NONE;
     for (int i = 0; i < n; ++i) {
@@ -235,16 +236,19 @@ static void promote(wfpy_operands rule, operand *o, int n)
         to = WF_F64;
     else if ((rule == NUM || rule == INT || rule == FLT) && typed == 1)
         to = WF_I64;
-    else if (typed == 2)
+    else if (typed == 2) {
         to = joined_integers(o, n);
+        joined = true;
+    }
     for (int i = 0; i < n; ++i) {
         const bool recorded_or_large = o[i].weak && !is_literal(&o[i]);
         if (recorded_or_large && !o[i].recorded && typed == 2 && to == WF_NONE)
             check_large(&o[i], widest);
-        if (to != WF_NONE)
-            cast_to(&o[i], to);
-        else if (typed > 1 &&
-                 (recorded_or_large || (typed_level(&o[i]) == 1 && rule != ANY))) /* a bool beside numbers */
+        if (to != WF_NONE) {
+            if (!joined || !is_u64(&o[i])) /* the library refuses u64 beside i64 */
+                cast_to(&o[i], to);
+        } else if (typed > 1 &&
+                   (recorded_or_large || (typed_level(&o[i]) == 1 && rule != ANY))) /* a bool beside numbers */
             cast_to(&o[i], widest);
     }
 }
@@ -285,6 +289,11 @@ static wf_val integer_power(operand *o)
 
 static wf_val record_power(operand *o)
 {
+    for (int i = 0; i < 2 && level_of(&o[0]) <= 2 && level_of(&o[1]) <= 2; ++i) /* bools are integers */
+        if (o[i].weak == WF_KIND_BOOL && is_literal(&o[i]))
+            o[i].weak = WF_KIND_SIGNED;
+        else if (level_of(&o[i]) == 1)
+            cast_to(&o[i], WF_I64);
     const int base = level_of(&o[0]), kind = level_of(&o[1]);
     const double exponent = o[1].val.h.num;
     if (o[1].weak == WF_KIND_SIGNED && is_literal(&o[1]) && !is_literal(&o[0]) && exponent >= 1 &&
@@ -306,9 +315,127 @@ static wf_val record_power(operand *o)
 /* a // b of floats, as in Python: (a - a % b) / b, which is whole up to rounding. */
 static wf_val floor_quotient(wf_val a, wf_val b)
 {
-    wf_val whole = (wf_round)((wf_div)((wf_sub)(a, (wf_floor_mod)(a, b)), b));
-    wf_val by_zero = (wf_eq)(b, number(0)), quotient = (wf_div)(a, b);
-    return (wf_select)(by_zero, quotient, whole);
+    const wf_dtype dtype = wf_val_dtype(a.h.graph ? a : b);
+    if (wf_dtype_kind(dtype) == WF_KIND_FLOAT && wf_dtype_size(dtype) == 2) {
+        a = a.h.graph ? (wf_cast)(a, WF_F32) : a;
+        b = b.h.graph ? (wf_cast)(b, WF_F32) : b;
+        return (wf_cast)(floor_quotient(a, b), dtype);
+    }
+    wf_val rest = (wf_mod)(a, b), zero = number(0); /* the rest has the sign of a */
+    wf_val other_sign = (wf_ne)((wf_lt)(rest, zero), (wf_lt)(b, zero)), quotient = (wf_div)(a, b);
+    wf_val whole = (wf_div)((wf_sub)(a, rest), b);
+    whole = (wf_select)((wf_and)((wf_ne)(rest, zero), other_sign), (wf_sub)(whole, number(1)), whole);
+    wf_val below = (wf_floor)(whole);
+    below = (wf_select)((wf_gt)((wf_sub)(whole, below), number(0.5)), (wf_add)(below, number(1)), below);
+    below = (wf_select)((wf_eq)(whole, zero), (wf_copysign)((wf_mul)(below, zero), quotient), below);
+    return (wf_select)((wf_eq)(b, zero), quotient, below);
+}
+
+/* ---- bools ---- */
+
+/* True for arrays of bools, beside bools: they stay bools, as in NumPy. At a point they are Python's, and numbers. */
+static bool are_bools(const operand *o, int n)
+{
+    bool typed = false;
+    for (int i = 0; i < n; ++i) {
+        if (level_of(&o[i]) != 1 || (!is_literal(&o[i]) && wf_graph_indexed(o[i].val.h.graph)))
+            return false;
+        typed = typed || !o[i].weak;
+    }
+    return typed;
+}
+
+/* Records an operation of bools that gives bools; false for other operations. */
+static bool record_bools(int op, const operand *o, int n, wf_val *v)
+{
+    const wf_val a = o[0].val, b = o[n - 1].val;
+    switch (op) {
+    case OP_add:
+    case OP_max:
+    case OP_fmax:
+        *v = (wf_or)(a, b);
+        return true;
+    case OP_mul:
+    case OP_min:
+    case OP_fmin:
+        *v = (wf_and)(a, b);
+        return true;
+    case OP_abs:
+        *v = a;
+        return true;
+    case OP_sub:
+    case OP_neg:
+        wf_fail(is_literal(&o[0]) ? b.h.graph : a.h.graph, WF_ERR_DTYPE,
+                op == OP_neg ? "the negative of bools is not supported; use the operator ~ or logical_not"
+                             : "the difference of bools is not supported; use the operator ^ or logical_xor");
+        *v = a;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- comparisons ---- */
+
+static bool is_comparison(int op)
+{
+    return op == OP_eq || op == OP_ne || op == OP_lt || op == OP_le || op == OP_gt || op == OP_ge;
+}
+
+/* a op b, where a is less than b (`less`) or larger. */
+static bool holds(int op, bool less)
+{
+    return op == OP_ne || (less ? op == OP_lt || op == OP_le : op == OP_gt || op == OP_ge);
+}
+
+/* The side of the range of an integer dtype on which a Python int lies: -1 below, 0 within, 1 above. */
+static int side_of_range(const operand *o, wf_dtype dtype)
+{
+    const bool is_signed = wf_dtype_kind(dtype) == WF_KIND_SIGNED;
+    const int bits = 8 * (int)wf_dtype_size(dtype) - is_signed;
+    if (o->negative && !is_signed)
+        return -1;
+    if (!is_literal(o)) /* from 2^53 on */
+        return bits >= 63 && (!is_signed || wf_val_dtype(o->val) == WF_I64) ? 0 : o->negative ? -1 : 1;
+    double bound = 1;
+    for (int i = 0; i < bits; ++i)
+        bound *= 2;
+    return o->val.h.num >= bound                                             ? 1
+           : o->val.h.num < -bound || o->val.h.num <= -9223372036854775808.0 ? -1 /* a literal of -2^63 is rounded */
+                                                                             : 0;
+}
+
+/* Records comparisons that promotion gets wrong; false for others. */
+static bool record_comparison(int op, const operand *o, wf_val *v)
+{
+    for (int i = 0; i < 2; ++i) {
+        const operand *x = &o[i], *other = &o[1 - i];
+        if (typed_level(x) != 2)
+            continue;
+        const wf_dtype dtype = wf_val_dtype(x->val);
+        const int side = other->weak == WF_KIND_SIGNED && !other->recorded ? side_of_range(other, dtype) : 0;
+        if (side) { /* all elements, or none, are at least the least number of their dtype */
+            const int bits = 8 * (int)wf_dtype_size(dtype);
+            const int64_t least = wf_dtype_kind(dtype) == WF_KIND_SIGNED ? INT64_MIN >> (64 - bits) : 0;
+            wf_val bound = wf_const_i64(x->val.h.graph, dtype, least);
+            *v = holds(op, (side > 0) == (i == 0)) ? (wf_ge)(x->val, bound) : (wf_lt)(x->val, bound);
+            return true;
+        }
+        if (is_u64(x) && is_typed(other, WF_KIND_SIGNED)) {
+            wf_val negative = (wf_lt)(other->val, number(0)), bits = (wf_cast)(other->val, WF_U64);
+            wf_val (*const of[])(wf_val, wf_val) = { (wf_eq), (wf_ne), (wf_lt), (wf_le), (wf_gt), (wf_ge) };
+            const int which = op == OP_eq   ? 0
+                              : op == OP_ne ? 1
+                              : op == OP_lt ? 2
+                              : op == OP_le ? 3
+                              : op == OP_gt ? 4
+                                            : 5;
+            wf_val compared = of[which](i ? bits : x->val, i ? x->val : bits);
+            *v = holds(op, i != 0) ? (wf_or)(negative, compared) : (wf_and)((wf_not)(negative), compared);
+            return true;
+        }
+    }
+    return false;
 }
 
 wf_val wfpy_record(int op, operand *o, int n)
@@ -316,6 +443,14 @@ wf_val wfpy_record(int op, operand *o, int n)
     if (op == OP_power)
         return record_power(o);
     const wfpy_operands rule = op < OPS ? wfpy_rows[op].operands : NUM;
+    wf_val made;
+    if ((rule == NUM && are_bools(o, n) && record_bools(op, o, n, &made)) ||
+        (is_comparison(op) && record_comparison(op, o, &made)))
+        return made;
+    if (rule == CPLX && level_of(&o[0]) <= 2 && !is_literal(&o[0])) /* integers are their real parts */
+        return op != OP_imag                       ? o[0].val
+               : wf_val_dtype(o[0].val) == WF_BOOL ? (wf_and)(o[0].val, number(0))
+                                                   : (wf_mul)(o[0].val, number(0));
     if (rule == FIRST_BOOL) {
         if (!is_literal(&o[0]) && wf_val_dtype(o[0].val) != WF_BOOL)
             o[0].val = (wf_ne)(o[0].val, number(0));

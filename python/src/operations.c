@@ -55,6 +55,16 @@ static PyObject *run_eager(wf_graph *g, wf_val v, PyObject *into, wf_array *arra
     return array ? Py_NewRef(into) : wfpy_array_new(made);
 }
 
+/* False, with an exception, for results of a higher kind than the array of an in-place operator. */
+static bool is_storable(wf_dtype result, wf_dtype array)
+{
+    if (wfpy_level(wf_dtype_kind(result)) <= wfpy_level(wf_dtype_kind(array)))
+        return true;
+    PyErr_Format(wfpy.error[WF_ERR_DTYPE], "a result of dtype %s cannot be stored in an array of %s",
+                 wf_dtype_name(result), wf_dtype_name(array));
+    return false;
+}
+
 static PyObject *apply_eager(int op, PyObject *const *args, int n, PyObject *into)
 {
     operand o[MAX_OPERANDS];
@@ -74,9 +84,7 @@ static PyObject *apply_eager(int op, PyObject *const *args, int n, PyObject *int
         is_long = is_long || (wfpy_is_array(args[i]) && wfpy_is_long(((wfpy_array *)args[i])->array));
     }
     wf_val v = wfpy_record(op, o, n);
-    if (array && wfpy_level(wf_dtype_kind(wf_val_dtype(v))) > wfpy_level(wf_dtype_kind(wf_array_dtype(array)))) {
-        PyErr_Format(wfpy.error[WF_ERR_DTYPE], "a result of dtype %s cannot be stored in an array of %s",
-                     wf_dtype_name(wf_val_dtype(v)), wf_dtype_name(wf_array_dtype(array)));
+    if (array && !is_storable(wf_val_dtype(v), wf_array_dtype(array))) {
         wf_drop(g);
         return NULL;
     }
@@ -247,6 +255,48 @@ static PyObject *binary(int op, PyObject *a, PyObject *b)
         Py_RETURN_NOTIMPLEMENTED;
     return wfpy_apply(op, (PyObject *[]){ a, b }, 2);
 }
+static void raise_other_shape(const wf_shape *result, const wf_shape *array)
+{
+    PyObject *of_result = wfpy_shape_object(result), *of_array = of_result ? wfpy_shape_object(array) : NULL;
+    if (of_array)
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE],
+                     "a result of shape %R does not fit the array of shape %R that it is "
+                     "stored in",
+                     of_result, of_array);
+    Py_XDECREF(of_result);
+    Py_XDECREF(of_array);
+}
+
+/* a op= b of a lazy array: gives the object a its new value, so that all names of it see that. Values which are made of
+ * the old one keep it. */
+static PyObject *in_place_lazily(int op, PyObject *a, PyObject *b)
+{
+    wfpy_array *target = (wfpy_array *)a;
+    const wf_dtype dtype = wfpy_array_dtype(a);
+    const wf_shape shape = wfpy_array_shape(a);
+    PyObject *made = wfpy_apply(op, (PyObject *[]){ a, b }, 2);
+    if (!made || !wfpy_is_array(made) || !wfpy_is_lazy(made) || !wfpy_is_lazy(a)) {
+        Py_XDECREF(made); /* the array has been computed meanwhile, as where the thread has left weft.lazy() */
+        return made ? apply_eager(op, (PyObject *[]){ a, b }, 2, a) : NULL;
+    }
+    const wf_shape given = wfpy_array_shape(made);
+    PyObject *cast = NULL;
+    if (!is_storable(wfpy_array_dtype(made), dtype))
+        ;
+    else if (memcmp(&given, &shape, sizeof shape) != 0)
+        raise_other_shape(&given, &shape);
+    else
+        cast = wfpy_array_dtype(made) == dtype ? Py_NewRef(made) : wfpy_cast(made, dtype);
+    if (cast) {
+        PyObject *old = target->value;
+        target->value = Py_NewRef(((wfpy_array *)cast)->value);
+        Py_DECREF(old);
+    }
+    Py_DECREF(made);
+    Py_XDECREF(cast);
+    return cast ? Py_NewRef(a) : NULL;
+}
+
 static PyObject *in_place(int op, PyObject *a, PyObject *b)
 {
     if (!takes(b))
@@ -264,8 +314,10 @@ static PyObject *in_place(int op, PyObject *a, PyObject *b)
         (wf_set)(((wfpy_value *)a)->val.h, v);
         return Py_NewRef(a);
     }
-    if (Py_TYPE(a) == wfpy.value || wfpy_is_value(b) || !((wfpy_array *)a)->array)
+    if (Py_TYPE(a) == wfpy.value || wfpy_is_value(b))
         return wfpy_apply(op, args, 2);
+    if (!((wfpy_array *)a)->array)
+        return in_place_lazily(op, a, b);
     return apply_eager(op, args, 2, a);
 }
 

@@ -246,8 +246,8 @@ def test_products(dtype):
         close(weft.asarray(x) @ weft.asarray(y) if x.ndim > 1 and y.ndim > 1 else weft.matmul(x, y), x @ y, 1e-4, 1e-5)
     for x, y in ((a, v), (v, v), (a[0], b[0]), (a, b)):
         close(weft.dot(x, y), numpy.dot(x, y), 1e-4, 1e-5)
-    close(weft.vecdot(a, a), (a * a).sum(-1), 1e-4, 1e-5)
-    close(weft.vecdot(a, a, 0), (a * a).sum(0), 1e-4, 1e-5)
+    close(weft.vecdot(a, a), (a.conj() * a).sum(-1), 1e-4, 1e-5)
+    close(weft.vecdot(a, a, 0), (a.conj() * a).sum(0), 1e-4, 1e-5)
     close(weft.outer(v, w), numpy.outer(v, w))
     close(weft.tensordot(a, b, ([2], [1])), numpy.tensordot(a, b, ([2], [1])), 1e-4, 1e-5)
     close(weft.tensordot(a, a, 3), numpy.tensordot(a, a, 3), 1e-4, 1e-5)

@@ -89,3 +89,88 @@ def test_arrays_without_a_format():
     x = weft.asarray([1.0, 2.5], weft.f32)
     assert numpy.asarray(x, dtype="f8").dtype == numpy.float64
     assert x.numpy().tolist() == [1, 2.5] and numpy.shares_memory(x.numpy(), numpy.asarray(x))
+
+
+def test_scalars_of_numpy_on_the_left():
+    x, a = weft.asarray([1.0, 2.0]), numpy.array([1.0, 2.0])
+    functions = (lambda s, v: s * v, lambda s, v: s + v, lambda s, v: s - v, lambda s, v: s / v, lambda s, v: s // v,
+                 lambda s, v: s % v, lambda s, v: s**v, numpy.multiply, numpy.hypot, lambda s, v: v * s)
+    for f in functions:
+        assert isinstance(f(numpy.float64(3), x), weft.Array)
+        assert numpy.allclose(f(numpy.float64(3), x), f(numpy.float64(3), a))
+        with weft.lazy():
+            later = f(numpy.float64(3), x)
+        assert numpy.allclose(later, f(numpy.float64(3), a))
+    assert (numpy.complex128(1j) * x).tolist() == [1j, 2j]
+    assert (numpy.sqrt(2) * x.astype("f4")).dtype == weft.f32  # weak, as on the right
+    assert numpy.logaddexp(x.astype("f4"), 2.0).dtype == weft.f32
+    assert weft.grad(lambda t: (numpy.float64(3) * t).sum())(x).tolist() == [3, 3]
+    assert numpy.allclose(weft.ewise(lambda v: numpy.float64(3) * v, a), 3 * a)
+
+
+def test_dtypes_of_calls():
+    u, v = numpy.array([200, 1], "u1"), numpy.array([100, 2], "u1")
+    x, y, f = weft.asarray(u), weft.asarray(v), numpy.array([1e30], "f4")
+    for call in (lambda a, b: numpy.add(a, b, dtype="i4"), lambda a, b: numpy.subtract(a, b, dtype=numpy.int16),
+                 lambda a, b: numpy.multiply(a, b, dtype="i8"), lambda a, b: numpy.add(a, 1, dtype=weft.i32.dtype),
+                 lambda a, b: numpy.sqrt(a, dtype="f4"), lambda a, b: numpy.true_divide(a, b, dtype="f4"),
+                 lambda a, b: numpy.power(a, 2, dtype="f8"), lambda a, b: numpy.less(a, b, dtype=bool),
+                 lambda a, b: numpy.add(a, 1.5, dtype="i2", casting="unsafe"), lambda a, b: numpy.add.reduce(a, dtype="i8"),
+                 lambda a, b: numpy.add.accumulate(a, dtype="i4"), lambda a, b: numpy.multiply.accumulate(b, dtype="i8")):
+        got, expected = numpy.asarray(call(x, y)), call(u, v)
+        assert got.tolist() == expected.tolist()
+    assert numpy.add(x, y, dtype="i8").dtype == weft.i64 and numpy.add(x, 1, dtype=weft.i8).dtype == weft.i8
+    assert numpy.multiply(weft.asarray(f), f, dtype="f8").item() == numpy.multiply(f, f, dtype="f8")
+    assert [part.tolist() for part in numpy.divmod(x, 3, dtype="i4")] == [[66, 0], [2, 1]]
+    z = numpy.array([3 + 4j])
+    assert numpy.absolute(weft.asarray(z), dtype="f8").tolist() == [5]
+
+
+def test_what_casting_forbids():
+    x, whole = weft.asarray([1.5, 2.5]), weft.asarray([1, 2])
+    for call in (lambda: numpy.add(x, 1, dtype="i4"), lambda: numpy.add(whole, 1.5, dtype="i2"),
+                 lambda: numpy.less(x, 1, dtype="f4"), lambda: numpy.add(x, x, out=numpy.zeros(2, int)),
+                 lambda: numpy.add(x, x, out=weft.empty(2, weft.i32)), lambda: numpy.add(whole, x, casting="no"),
+                 lambda: numpy.add(whole, 1, dtype="i2", casting="safe"), lambda: numpy.add(x, 1, dtype="O"),
+                 lambda: numpy.absolute(weft.asarray([1j]), dtype="f4")):
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(ValueError):
+        numpy.add(x, 1, casting="whatever")
+    out = numpy.zeros(2, int)
+    assert numpy.add(x, x, out=out, casting="unsafe") is out and out.tolist() == [3, 5]
+    single = numpy.zeros(2, "f4")
+    assert numpy.add(x, x, out=single).tolist() == [3, 5] and numpy.add(x, x, casting="no").tolist() == [3, 5]
+    integers = numpy.array([1, 2])
+    with pytest.raises(TypeError):
+        integers += x
+
+
+def test_ufuncs_at_infinities_and_of_integers():
+    a = numpy.array([numpy.inf, -numpy.inf, 1.5, -2.0, numpy.nan])
+    for got, expected in zip(numpy.modf(weft.asarray(a)), numpy.modf(a)):
+        numpy.testing.assert_array_equal(got, expected)
+        assert (numpy.signbit(numpy.asarray(got)) == numpy.signbit(expected)).all()
+    numpy.testing.assert_array_equal(numpy.heaviside(weft.asarray(a), 0.5), numpy.heaviside(a, 0.5))
+    i = numpy.array([-3, 1, 2], "i4")
+    for ufunc in (numpy.fabs, numpy.reciprocal, numpy.conjugate):
+        got = numpy.asarray(ufunc(weft.asarray(i)))
+        assert got.dtype == ufunc(i).dtype and got.tolist() == ufunc(i).tolist()
+    assert numpy.multiply.accumulate(weft.asarray(i)).tolist() == [-3, -3, -6]
+    if hasattr(numpy, "vecdot"):
+        assert numpy.vecdot(weft.asarray([1j, 2]), [1j, 1]).item() == 3
+
+
+def test_arguments_by_place():
+    a = numpy.arange(6.0).reshape(2, 3)
+    x = weft.asarray(a)
+    for call in (lambda v: numpy.where(v > 2), lambda v: numpy.sum(v, 0, numpy.float32), lambda v: numpy.mean(v, 0, "f4"),
+                 lambda v: numpy.max(v, 0, None, True), lambda v: numpy.sort(v, 0, "stable"),
+                 lambda v: numpy.cumsum(v, 1, "f4"), lambda v: numpy.std(v, 1, None, None, 1), lambda v: numpy.sum(v, 1)):
+        got, expected = call(x), call(a)
+        for g, e in zip(got, expected) if isinstance(expected, tuple) else [(got, expected)]:
+            assert numpy.allclose(g, e) and numpy.asarray(g).dtype == e.dtype
+    assert isinstance(numpy.max(x, 0, None, True), weft.Array) and isinstance(numpy.std(x, 1, ddof=1), weft.Array)
+    for call in (lambda: numpy.add.reduce(x, where=a > 2), lambda: numpy.maximum.reduce(x, initial=3)):
+        with pytest.raises(TypeError, match="NotImplemented"):
+            call()

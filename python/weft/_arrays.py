@@ -30,12 +30,20 @@ def operand(x: Any) -> Any:
     return x if isinstance(x, Value) else asarray(x)
 
 
+def _outside(dtype: DType, bound: Any) -> int:
+    """-1 if a bound is an int below all numbers of a dtype of integers, 1 if above, else 0."""
+    if dtype.kind not in "iu" or not isinstance(bound, int):
+        return 0
+    bits = dtype.itemsize * 8 - (dtype.kind == "i")
+    return 1 if bound >= 1 << bits else -1 if bound < (-1 << bits if dtype.kind == "i" else 0) else 0
+
+
 def clip(array: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """The elements between two bounds; None: no bound."""
     array = operand(array)
-    if min is not None:
+    if min is not None and _outside(array.dtype, min) >= 0:
         array = ops.max(array, min)
-    return array if max is None else ops.min(array, max)
+    return array if max is None or _outside(array.dtype, max) > 0 else ops.min(array, max)
 
 
 def stored(result: Any, out: Any) -> Any:

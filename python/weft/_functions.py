@@ -6,7 +6,7 @@ import operator
 
 from . import _weft
 from ._arrays import clip, operand
-from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique
+from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique, _vecdot
 from ._c_functions import flatnonzero, iota, linspace, min_max
 from ._c_functions import tile as _tile
 from ._shapes import axes_of, axis_of
@@ -79,6 +79,15 @@ def concatenate(arrays: Sequence[ArrayLike], axis: SupportsIndex | None = 0) -> 
 concat = concatenate
 
 
+def _of_lists(lists: Sequence[Any]) -> Array:
+    """The array of nested lists of which some items are arrays."""
+    parts = [_of_lists(x) if isinstance(x, (list, tuple)) else asarray(x) for x in lists]
+    for p in parts:
+        if p.shape != parts[0].shape:
+            raise ShapeError(f"the items of a list have different shapes: {parts[0].shape} and {p.shape}")
+    return stack(parts)
+
+
 def stack(arrays: Sequence[ArrayLike], axis: SupportsIndex = 0) -> Array:
     """Arrays of one shape side by side along a new axis."""
     parts = [asarray(a) for a in arrays]
@@ -92,9 +101,12 @@ def result_type(*arrays: ArrayLike) -> Any:
     dtype: Any = None
     for array in arrays:
         a = asarray(array)
-        one = a[(0,) * a.ndim] if a.size else a.reshape(-1)
-        dtype = a.dtype if dtype is None or dtype == a.dtype else (
-            ops.select(True, empty(0, dtype), empty(0, one.dtype)).dtype)
+        if dtype is None or dtype == a.dtype:
+            dtype = a.dtype
+        elif {dtype.kind, a.dtype.kind} == {"i", "u"} and _weft.u64 in (dtype, a.dtype):
+            raise _weft.DtypeError("i64 meets u64; cast one of them")
+        else:
+            dtype = ops.select(True, empty(0, dtype), empty(0, a.dtype)).dtype
     return dtype
 
 
@@ -283,7 +295,7 @@ def searchsorted(sorted: ArrayLike, values: ArrayLike, side: str = "left") -> Ar
     """Where the values belong in an ascending array: before its equal elements (left), or behind them (right)."""
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side is 'left' or 'right', not {side!r}")
-    return _searchsorted(sorted, values, side == "right")
+    return _searchsorted(*_in_common(sorted, values), side == "right")
 
 
 def repeat(array: ArrayLike, repeats: int | ArrayLike, axis: SupportsIndex | None = None) -> Array:
@@ -315,26 +327,48 @@ def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = 
 
 
 def diff(array: ArrayLike, n: int = 1, axis: SupportsIndex = -1) -> Array:
-    """Differences of neighbours along an axis, n times over."""
+    """Differences of neighbours along an axis, n times over; of bools whether they differ."""
     array = operand(array)
     if n < 0:
         raise ValueError(f"diff: {n} times")
     axis = axis_of(axis, array.ndim)
     before = (slice(None),) * axis
     for _ in range(min(n, array.shape[axis])):
-        array = array[before + (slice(1, None),)] - array[before + (slice(None, -1),)]
+        upper, lower = array[before + (slice(1, None),)], array[before + (slice(None, -1),)]
+        array = upper ^ lower if array.dtype.kind == "b" else upper - lower
     return array
 
 
 def round(array: ArrayLike, decimals: int = 0) -> Array:
-    """The nearest multiples of 10 to the minus `decimals`, ties to even."""
+    """The nearest multiples of 10 to the minus `decimals`, ties to even; integers stay integers."""
     array = asarray(array)
-    if array.dtype.kind == "c":
-        raise _weft.DtypeError("round: complex arrays have no order")
-    return ops.round(array) if decimals == 0 else ops.round(array * 10.0**decimals) / 10.0**decimals
+    if array.dtype.kind in "biu":
+        return array.copy() if decimals >= 0 else (
+            ops.round(array / 10.0**-decimals) * 10.0**-decimals).astype(array.dtype)
+    if decimals == 0:
+        return ops.round(array)
+    scale = 10.0 ** abs(decimals)
+    return ops.round(array * scale) / scale if decimals > 0 else ops.round(array / scale) * scale
 
 
 # ---- products ----
+
+
+def _in_common(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+    """Two arrays, bools and integers in the dtype of their sum."""
+    a, b = asarray(a), asarray(b)
+    if a.dtype == b.dtype or a.dtype.kind not in "biu" or b.dtype.kind not in "biu":
+        return a, b
+    dtype = result_type(a, b)
+    return a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+
+
+def _product(function: Any, a: ArrayLike, b: ArrayLike, **options: Any) -> Array:
+    """A function that adds up products; of bools it tells whether one of them is true."""
+    a, b = _in_common(a, b)
+    if a.dtype == b.dtype == _weft.bool_:
+        return function(a.astype(_weft.i64), b.astype(_weft.i64), **options) != 0
+    return function(a, b, **options)
 
 
 def matmul(a: ArrayLike, b: ArrayLike) -> Array:
@@ -344,7 +378,7 @@ def matmul(a: ArrayLike, b: ArrayLike) -> Array:
     a, b = asarray(a), asarray(b)
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError("matmul: an array without axes is no matrix")
-    made = _matmul(a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b)
+    made = _product(_matmul, a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b)
     if b.ndim == 1:
         made = made[..., 0]
     if a.ndim == 1:
@@ -361,6 +395,12 @@ def dot(a: ArrayLike, b: ArrayLike) -> Array:
         return matmul(a, b)
     left = matmul(a.reshape(-1, a.shape[-1]), moveaxis(b, -2, 0).reshape(b.shape[-2], -1))
     return left.reshape(a.shape[:-1] + b.shape[:-2] + b.shape[-1:])
+
+
+def vecdot(a: ArrayLike, b: ArrayLike, axis: SupportsIndex = -1, *, keepdims: bool = False) -> Array:
+    """The sum of conj(a) * b along an axis, as NumPy's vecdot."""
+    a = asarray(a)
+    return _product(_vecdot, ops.conj(a) if a.dtype.kind == "c" else a, b, axis=axis, keepdims=keepdims)
 
 
 def outer(a: ArrayLike, b: ArrayLike) -> Array:
@@ -393,5 +433,5 @@ __all__ = [
     "dot", "expand_dims", "eye", "flatten", "flip", "histogram", "matmul", "moveaxis", "nonzero", "outer",
     "percentile", "permute_dims", "quantile", "ravel", "repeat", "reshape", "result_type", "roll", "round",
     "searchsorted", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tensordot", "tile",
-    "transpose", "unique", "unravel_index",
+    "transpose", "unique", "unravel_index", "vecdot",
 ]

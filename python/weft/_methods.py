@@ -8,6 +8,7 @@ from ._weft import Array, ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 
@@ -61,7 +62,40 @@ def _fill(self: Array, value: Any) -> None:
     self[...] = value
 
 
+def _iter(self: Array) -> Iterator[Array]:
+    """The parts along the first axis."""
+    if self.ndim == 0:
+        raise TypeError("an array without axes has no parts; x.item() is its number")
+    return map(self.__getitem__, range(len(self)))
+
+
+def _contains(self: Array, value: Any) -> bool:
+    """True if an element is equal to the value."""
+    return bool((self == value).any())
+
+
+def _round(self: Array, digits: int | None = None) -> Any:
+    """round(x, digits) of an array without axes: a number of Python."""
+    return round(self.item()) if digits is None else round(self.item(), digits)
+
+
+def _trunc(self: Array) -> int:
+    """math.trunc(x) of an array without axes: an int."""
+    return int(self.item())
+
+
+def _imatmul(self: Array, other: Any) -> Array:
+    """x @= y stores x @ y in x."""
+    self[...] = _f.matmul(self, other)
+    return self
+
+
 _METHODS: dict[str, Any] = {
+    "__iter__": _iter,
+    "__contains__": _contains,
+    "__round__": _round,
+    "__trunc__": _trunc,
+    "__imatmul__": _imatmul,
     "cumsum": _cumsum,
     "sort": _sort,
     "fill": _fill,
