@@ -202,6 +202,44 @@ def test_evaluate_as_numexpr(text):
         assert numpy.asarray(made).dtype == numpy.asarray(expected).dtype
 
 
+SMALL = ["u + v", "u - v", "u * 2", "-u", "u / v", "u // v", "u % 7", "w * w", "s * x", "s - x", "i + x", "u ** 2", "u",
+         "~u", "where(u > 100, s, w)", "sum(u)", "k + u", "n * n", "q - 3", "sqrt(u)", "u < s", "u & 3 | 4"]
+
+
+@pytest.mark.parametrize("text", SMALL)
+def test_evaluate_widens_integers_as_numexpr(text):
+    names = {"u": numpy.array([200, 10], "u1"), "v": numpy.array([100, 20], "u1"), "w": numpy.array([60000, 3], "u2"),
+             "s": numpy.array([-1, 5], "i1"), "x": numpy.array([5, 2**32 - 1], "u4"), "i": numpy.array([-7, 2], "i4"),
+             "n": numpy.uint8(200), "q": numpy.array([1, 5], "u8"), "k": 200}
+    wide = {**names, **{name: names[name].astype("i4" if names[name].itemsize < 4 else "i8") for name in "uvwsxnq"}}
+    oracles = [lambda: eval(text, {}, {**wide, "where": numpy.where, "sum": numpy.sum, "max": numpy.max,
+                                       "sqrt": numpy.sqrt})]
+    if importlib.util.find_spec("numexpr"):
+        oracles.append(lambda: importlib.import_module("numexpr").evaluate(text, names))
+    made = weft.evaluate(text, names)
+    for oracle in oracles:
+        expected = numpy.asarray(oracle())
+        assert numpy.allclose(made, expected) and made.shape == expected.shape
+        if oracle is oracles[0] or text not in ("sum(u)", "k + u"):
+            assert numpy.asarray(made).dtype == expected.dtype
+    assert weft.text("u + v", u=names["u"], v=names["v"]).tolist() == [44, 30]
+    assert weft.evaluate("u + 100", u=memoryview(names["u"])).tolist() == [300, 110]
+
+
+def test_reductions_of_evaluate_leave_axes_out():
+    a = numpy.arange(6.0).reshape(2, 3)
+    for name in ("mean", "var", "std", "median", "argmax", "argmin", "any", "all"):
+        function = getattr(numpy, name)
+        for made, expected in ((weft.evaluate(f"{name}(a)"), function(a)),
+                               (weft.evaluate(f"{name}(a, axis=1)"), function(a, 1))):
+            assert made.shape == numpy.shape(expected) and numpy.allclose(made, expected), name
+    assert weft.evaluate("any(b > 2)", b=numpy.arange(3.0)).shape == ()
+    assert weft.evaluate("count(a > 1)").item() == 4
+    for text in ("a > 2 & a < 4", "0 < a < 2", "a > 1 and a < 2"):
+        with pytest.raises(TypeError, match="do not chain"):
+            weft.evaluate(text)
+
+
 def test_arguments_of_evaluate():
     a = numpy.arange(6.0).reshape(2, 3)
     assert weft.evaluate("a + k", a=numpy.ones(2), k=2).tolist() == [3, 3]

@@ -17,7 +17,8 @@ from ._weft import empty
 
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _FUNCTIONS = {"power": "pow", **{alias: own for own, aliases in ALIASES.items() for alias in aliases}}
-_REDUCTIONS = {"sum", "prod", "min", "max"}
+_REDUCTIONS = {"sum", "prod", "min", "max", "mean", "var", "variance", "std", "stddev", "median", "any", "all", "count",
+               "argmin", "argmax"}
 _BINARY = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "Pow": "**", "BitAnd": "&", "BitOr": "|", "BitXor": "^",
            "LShift": "<<", "RShift": ">>", "Mod": "floor_mod", "FloorDiv": "floor_div"}
 _UNARY = {"USub": "-", "UAdd": "+", "Invert": "~", "Not": "!"}
@@ -29,12 +30,13 @@ class _Text(Exception):
 
 
 class _Translation:
-    """`text`, the names of its variables, and `reduced`: the axis that the result lacks, "all", or None."""
+    """`text`, the names of its variables, and `reduced`: the axis that the result lacks, "all", or None. `wider`: pairs of
+    a name and the dtype in which the text has it."""
 
-    def __init__(self, source):
+    def __init__(self, source, wider):
         import ast
 
-        self.names, self.reduced = {}, None
+        self.names, self.reduced, self.wider = {}, None, dict(wider)
         try:
             tree = ast.parse(source.strip(), mode="eval").body
         except (SyntaxError, ValueError):
@@ -68,7 +70,7 @@ class _Translation:
         kind = type(node).__name__
         if kind == "Name":
             self.names[node.id] = None
-            return node.id
+            return f"{self.wider[node.id]}({node.id})" if node.id in self.wider else node.id
         if kind == "Constant" and isinstance(node.value, (bool, int, float, complex)):
             x = node.value
             if isinstance(x, complex):
@@ -79,7 +81,10 @@ class _Translation:
             return f"{how}({left}, {right})" if how[0] == "f" else f"({left} {how} {right})"
         if kind == "UnaryOp":
             return f"({_UNARY[type(node.op).__name__]}{self.one(node.operand)})"
-        if kind == "Compare" and len(node.ops) == 1 and type(node.ops[0]).__name__ in _COMPARE:
+        if kind in ("Compare", "BoolOp") and len(getattr(node, "ops", "and")) > 1:
+            raise TypeError("weft.evaluate: comparisons do not chain, and there is no `and` and `or`; (a > 2) & (a < 4) is "
+                            "written with brackets")
+        if kind == "Compare" and type(node.ops[0]).__name__ in _COMPARE:
             how = _COMPARE[type(node.ops[0]).__name__]
             return f"({self.one(node.left)} {how} {self.one(node.comparators[0])})"
         if kind == "Call" and type(node.func).__name__ == "Name" and not node.keywords:
@@ -92,16 +97,41 @@ class _AsItStands:
         self.text, self.names, self.reduced = source, dict.fromkeys(_NAME.findall(source)), None
 
 
-def _prepare(source, is_expression):
+def _prepare(source, is_expression, wider=()):
     if not is_expression:
         return _AsItStands(source)
     try:
-        return _Translation(source)
+        return _Translation(source, wider)
     except _Text:
         return _AsItStands(source)
 
 
 _prepared = functools.lru_cache(maxsize=1024)(_prepare)
+
+
+# The dtypes in which integers are computed, as in numexpr, by the letter and the bytes of NumPy.
+_WIDER = {("i", 1): "i32", ("u", 1): "i32", ("i", 2): "i32", ("u", 2): "i32", ("u", 4): "i64", ("u", 8): "i64"}
+
+
+_wider_dtypes = {}  # the names of wider dtypes, or None, by dtypes
+
+
+def _widened(names, values):
+    """Pairs of a name and the wider dtype of its value. Values without a dtype of NumPy or Weft become arrays."""
+    wider = ()
+    for k, value in enumerate(values):
+        dtype = getattr(value, "dtype", None)
+        if dtype not in _wider_dtypes:
+            if isinstance(value, (int, float, complex)):
+                continue
+            if not hasattr(dtype, "kind"):
+                values[k] = _weft.asarray(value)
+                dtype = values[k].dtype
+            _wider_dtypes[dtype] = _WIDER.get((dtype.kind, dtype.itemsize))
+        name = _wider_dtypes[dtype]
+        if name is not None:
+            wider += ((names[k], name),)
+    return wider
 
 
 # ---- where results go ------------------------------------------------------------------------------------------------
@@ -149,7 +179,8 @@ def evaluate(source, local_dict=None, global_dict=None, out=None, order="K", cas
     """Evaluates an expression of arrays and numbers, which are variables of the caller, or in `local_dict`,
     `global_dict` and keyword arguments.
 
-    The arguments are those of numexpr.evaluate. Without `casting` results are converted to the dtype of `out`;
+    The arguments are those of numexpr.evaluate, and so are the dtypes in which integers are computed: i32 for those of 8
+    and 16 bits, i64 for u32 and u64. Without `casting` results are converted to the dtype of `out`;
     `sanitize`, `optimization` and `truediv` change nothing. With `results`, a tuple of names that the text assigns,
     their arrays are returned as a tuple.
 
@@ -174,6 +205,10 @@ def evaluate(source, local_dict=None, global_dict=None, out=None, order="K", cas
                     found.append(name)
                     values.append(scope[name])
                 break
+    if type(prepared) is _Translation:
+        wider = _widened(found, values)
+        if wider:
+            prepared = _prepared(source, True, wider)
     made = _weft._text(prepared.text, tuple(found), tuple(values), results, None)
     if prepared.reduced is not None:
         axis = prepared.reduced
