@@ -423,6 +423,35 @@ def test_matrices():
         pass
 
 
+def test_vectors_inverses_determinants_and_norms():
+    r = numpy.random.default_rng(5)
+    a, vector = r.normal(size=(2, 3, 3)), r.normal(size=3)
+    try:
+        close(weft.linalg.solve(a[0], vector), numpy.linalg.solve(a[0], vector), 1e-6)
+        close(weft.linalg.solve(a, vector), numpy.stack([numpy.linalg.solve(m, vector) for m in a]), 1e-6)
+        close(weft.linalg.inv(a), numpy.linalg.inv(a), 1e-6)
+        close(weft.linalg.det(a), numpy.linalg.det(a), 1e-6)
+        close(weft.linalg.lstsq(a[0, :, :2], vector), numpy.linalg.lstsq(a[0, :, :2], vector, rcond=None)[0], 1e-6)
+        close(weft.linalg.norm(a[0], "nuc"), numpy.linalg.norm(a[0], "nuc"), 1e-6)
+    except weft.UnsupportedError:  # there is no LAPACK
+        pass
+    for x, ord, axis in ((a, None, None), (a, None, (0, 2)), (a, 1, 1), (a, numpy.inf, -1), (a, 3, 0), (a[0], "fro", None),
+                         (a[0], 1, None), (a, -numpy.inf, (2, 0)), (vector, 0, None), (numpy.arange(4), None, None)):
+        for keepdims in (False, True):
+            close(weft.linalg.norm(x, ord, axis, keepdims), numpy.linalg.norm(x, ord, axis, keepdims), 1e-6)
+    with pytest.raises(weft.ShapeError):
+        weft.linalg.norm(a, 1)
+    with pytest.raises(ValueError):
+        weft.linalg.solve(a[0], vector[:2])
+
+
+def test_round_keeps_integers_and_parts():
+    for array, decimals in (([15, 25, 27, -15], -1), ([15, 25], 1), ([1.005, 2.675, -0.5], 2), ([1234.5, 1250.0], -2),
+                            ([1.25 + 2.35j], 1), (numpy.array([15, 25, 250], "u1"), -1), ([0.5, 1.5], 0)):
+        got, expected = numpy.asarray(weft.round(array, decimals)), numpy.round(numpy.asarray(array), decimals)
+        assert got.dtype == expected.dtype and got.tolist() == expected.tolist()
+
+
 def test_matrices_of_values():
     a = numpy.array([[4.0, 1], [2, 3]])
     got = weft.linalg.mat_solve(2, a.tolist(), 1, [1.0, 2.0])
