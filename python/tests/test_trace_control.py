@@ -334,3 +334,37 @@ def test_local_arrays():
     median(a, out)
     padded = numpy.pad(a, 2, "edge")
     assert (out == [numpy.median(padded[i:i + 5]) for i in range(40)]).all()
+
+
+def test_functions_of_sequences_with_values():
+    def f(i, a, out):
+        x = [a[i] * k for k in range(3)]
+        out[i, 0] = max(x) + min((a[i], 2.0))
+        out[i, 1] = max(a[i] * k for k in range(3))
+        out[i, 2] = any([a[i] > 1, a[i] < 0]) + 2 * all((a[i] > 1, a[i] < 3))
+        out[i, 3] = (a[i] in (1.0, 3.0)) + 2 * (a[i] not in [0.0, -2.0]) + 4 * (2 in (1, 2))
+        out[i, 4] = 1 if i in range(1, 6, 2) and a[i] in {3.0, 1.0} else 0
+        out[i, 5] = any([]) + 2 * all([]) + any(a[i] > k for k in range(3))
+        out[i, 6] = max([1, 2]) + round(a[i] * 1.26, 1) + round(a[i] * 1.26)
+
+    check(f, numpy.array([1.0, -2, 3, 0]), numpy.zeros((4, 7)), shape=4)
+
+    def g(i, a, out):
+        out[i] = numpy.round(a[i], 1) + numpy.around(a[i])
+
+    check(g, numpy.array([1.26, -2.54]), numpy.zeros(2))
+
+
+def test_parts_of_values():
+    def f(i, a, out):
+        z = a[i] * 2
+        out[i, 0] = z.real + (z.conj() * z).real
+        out[i, 1] = z.imag
+
+    check(f, numpy.array([1 + 2j, -3j, 2]), numpy.zeros((3, 2)), shape=3)
+
+    def g(i, a, out):
+        out[i] = a[i].real - a[i].imag + a[i].conjugate()
+
+    check(g, numpy.array([1.0, -2.0]), numpy.zeros(2))
+    check(g, ints(5), zeros(5))

@@ -116,6 +116,19 @@ def test_other_mistakes():
         weft.graph()
 
 
+def test_statements_that_look_at_values():
+    def asserts(i, a, out):
+        assert a[i] > 0
+        out[i] = 1
+
+    def sorts(i, a, out):
+        out[i] = sorted([a[i], 2.0])[0]
+
+    for function in (asserts, sorts):
+        with pytest.raises(TypeError, match="assert, match and functions such as sorted cannot"):
+            weft.kernel(function)(numpy.ones(3), zeros(3))
+
+
 def test_many_signatures_warn():
     @weft.kernel
     def f(i, out, n):

@@ -46,6 +46,18 @@ def clip(array: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None =
     return array if max is None or _outside(array.dtype, max) > 0 else ops.min(array, max)
 
 
+def round(array: ArrayLike, decimals: int = 0) -> Array:
+    """The nearest multiples of 10 to the minus `decimals`, ties to even; integers stay integers."""
+    array = operand(array)
+    if array.dtype.kind in "biu":
+        return (array if isinstance(array, Value) else array.copy()) if decimals >= 0 else (
+            ops.round(array / 10.0**-decimals) * 10.0**-decimals).astype(array.dtype)
+    if decimals == 0:
+        return ops.round(array)
+    scale = 10.0 ** abs(decimals)
+    return ops.round(array * scale) / scale if decimals > 0 else ops.round(array / scale) * scale
+
+
 def stored(result: Any, out: Any) -> Any:
     """The result, or the array `out` with the result stored in it."""
     if out is None:

@@ -5,7 +5,7 @@ import math
 import operator
 
 from . import _weft
-from ._arrays import clip, operand
+from ._arrays import clip, operand, round
 from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique, _vecdot
 from ._c_functions import flatnonzero, iota, linspace, min_max
 from ._c_functions import tile as _tile
@@ -337,18 +337,6 @@ def diff(array: ArrayLike, n: int = 1, axis: SupportsIndex = -1) -> Array:
         upper, lower = array[before + (slice(1, None),)], array[before + (slice(None, -1),)]
         array = upper ^ lower if array.dtype.kind == "b" else upper - lower
     return array
-
-
-def round(array: ArrayLike, decimals: int = 0) -> Array:
-    """The nearest multiples of 10 to the minus `decimals`, ties to even; integers stay integers."""
-    array = asarray(array)
-    if array.dtype.kind in "biu":
-        return array.copy() if decimals >= 0 else (
-            ops.round(array / 10.0**-decimals) * 10.0**-decimals).astype(array.dtype)
-    if decimals == 0:
-        return ops.round(array)
-    scale = 10.0 ** abs(decimals)
-    return ops.round(array * scale) / scale if decimals > 0 else ops.round(array / scale) * scale
 
 
 # ---- products ----

@@ -615,7 +615,7 @@ class _Function(ast.NodeTransformer):
         return call
 
     def visit_Compare(self, node):
-        if len(node.ops) == 1:
+        if len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
             return self.generic_visit(node)
         guarded = any(map(self.guarded, node.comparators[1:]))
         call = _expression(

@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 from . import _weft
+from ._arrays import round as round_of
 from ._numpy import UFUNCS, name_of
 from ._trace import Branch, For, Range, UNBOUND, While, current, graph, is_value, joined, tree_of, truth
 from ._values import OF_ARRAYS, OF_VALUES, of_array
@@ -233,8 +234,8 @@ def any_of(a, later, guarded, line):
 
 
 _COMPARE = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
-            "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not, "In": lambda a, b: a in b,
-            "NotIn": lambda a, b: a not in b}
+            "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not, "In": lambda a, b: contained(a, b),
+            "NotIn": lambda a, b: opposite(contained(a, b))}
 
 
 def compared(left, names, later, guarded):
@@ -244,6 +245,16 @@ def compared(left, names, later, guarded):
     if len(later) == 1:
         return first
     return all_of(first, lambda: compared(right, names[1:], later[1:], guarded), guarded, 0)
+
+
+def contained(a, b):
+    """a in b"""
+    if isinstance(b, range) and is_value(a) and b:
+        low, high = builtins.min(b), builtins.max(b)
+        return both(both(a >= low, a <= high), (a - low) % abs(b.step) == 0)
+    if not isinstance(b, (list, tuple, set, frozenset)) or not (is_value(a) or any(map(is_value, b))):
+        return a in b
+    return _one_of(*(a == x for x in b))
 
 
 def opposite(a):
@@ -349,10 +360,28 @@ def _largest(*values):
     return result
 
 
+def _one_of(*values):
+    found = False
+    for x in values:
+        x = truth(x) if is_value(x) else bool(x)
+        found = x if found is False else any_of(found, lambda: x, False, 0)
+    return found
+
+
+def _each_of(*values):
+    held = True
+    for x in values:
+        x = truth(x) if is_value(x) else bool(x)
+        held = x if held is True else all_of(held, lambda: x, False, 0)
+    return held
+
+
+# Functions of Python of one sequence whose items are values.
+_OF_ITEMS = {builtins.min: _smallest, builtins.max: _largest, builtins.any: _one_of, builtins.all: _each_of}
 _SPECIAL = {
     builtins.min: _smallest, builtins.max: _largest, builtins.int: _to_int,
     builtins.float: lambda x: _weft.f64(x).weak(), builtins.bool: truth, builtins.range: Range,
-    builtins.round: lambda x: _weft.i64(ops.round(x)).weak(),
+    builtins.round: lambda x, digits=None: _weft.i64(ops.round(x)).weak() if digits is None else round_of(x, digits),
     math.floor: _floor_to_int, math.ceil: lambda x: _weft.i64(ops.ceil(x)).weak(), math.trunc: _to_int,
     math.fabs: ops.abs, math.pow: ops.pow, math.gamma: ops.tgamma, math.fmod: ops.mod,
 }
@@ -433,6 +462,9 @@ def _library():
     return sys.stdlib_module_names
 
 
+_BUILTIN = types.BuiltinFunctionType
+
+
 def call(function, *args, **keywords):
     """function(*args, **keywords); functions of Python are rewritten, and those of math take values."""
     kind = type(function)
@@ -450,6 +482,12 @@ def call(function, *args, **keywords):
         if not args[0].ndim:
             raise TypeError("len() of an array without axes")
         return args[0].shape[0]
+    if len(args) == 1 and not keywords and type(args[0]) in (list, tuple, types.GeneratorType) and kind is _BUILTIN:
+        of_items = _OF_ITEMS.get(function)
+        if of_items is not None:
+            args = (list(args[0]),)
+            if any(is_value(x) for x in args[0]):
+                return of_items(*args[0])
     if any(is_value(a) for a in args):
         try:
             special = _SPECIAL.get(function)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from . import _weft
-from ._arrays import clip, operand
+from ._arrays import clip, operand, round
 from ._shapes import axes_of
 from ._trace import current, graph, is_value
-from ._weft import Value, ops
+from ._weft import Value, Variable, ops
 
 
 def _whole(name, value, beside=None):
@@ -91,7 +91,7 @@ def _running(name):
 
 
 # Functions of values of recordings, by their names in weft.
-OF_VALUES = {"where": ops.select, "clip": clip, "mean": _mean, "var": _var, "std": _std,
+OF_VALUES = {"where": ops.select, "clip": clip, "round": round, "mean": _mean, "var": _var, "std": _std,
              "count_nonzero": _count_nonzero,
              **{name: _method(name) for name in ("sum", "prod", "min", "max", "all", "any")},
              **{name: _running(name) for name in ("cumsum", "cumprod")}}
@@ -174,7 +174,20 @@ def matmul(a: Any, b: Any) -> Any:
     return made[..., 0] if b.ndim == 1 else made[..., 0, :] if a.ndim == 1 else made
 
 
-for _name in OF_VALUES.keys() - {"where", "clip"}:
+def _part(name):
+    function = getattr(ops, name)
+
+    def part(self):
+        return function(self)
+
+    part.__name__, part.__doc__ = name, f"weft.{name} of the value."
+    return part
+
+
+for _kind in (Value, Variable):
+    _kind.real, _kind.imag = property(_part("real")), property(_part("imag"))
+    _kind.conj = _kind.conjugate = _part("conj")
+for _name in OF_VALUES.keys() - {"where", "clip", "round"}:
     OF_VALUES[_name].__name__ = OF_VALUES[_name].__qualname__ = _name
     if not hasattr(Value, _name):
         setattr(Value, _name, OF_VALUES[_name])
