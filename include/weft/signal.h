@@ -265,7 +265,7 @@ WF_API wf_array *wf_convolve_separable(const wf_array *x, wf_arrays kernels, wf_
 WF_API wf_array *wf_gaussian_filter(const wf_array *x, const double *sigma, wf_axes axes, wf_border border,
                                     double outside);
 /* The same with derivatives of Gaussians: order[d], 0 to 10, along each of the axes, per element; NULL: all 0. A
- * derivative needs a sigma above 0. As scipy.ndimage.gaussian_filter(order=...).
+ * derivative needs a sigma above 0. As scipy.ndimage.gaussian_filter(order=...) for an `outside` of 0.
  * Example: wf_array *slope = wf_gaussian_derivative(img, (double[]){ 2, 2 }, (int[]){ 0, 1 }, WF_AXES(0, 1), 0, 0); */
 WF_API wf_array *wf_gaussian_derivative(const wf_array *x, const double *sigma, const int *order, wf_axes axes,
                                         wf_border border, double outside);

@@ -146,7 +146,13 @@ bool wfpy_axes(PyObject *object, int rank, wf_axes *axes)
         return true;
     }
     const bool one = PyIndex_Check(object);
+    if (!one && !PySequence_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "axis is None, an int, or a tuple of ints, not %R", object);
+        return false;
+    }
     Py_ssize_t n = one ? 1 : PySequence_Size(object);
+    if (n == 0 && rank)
+        PyErr_SetString(wfpy.error[WF_ERR_ARG], "axis names no axis; None is all of them");
     for (Py_ssize_t i = 0; i < n; ++i) {
         PyObject *item = one ? Py_NewRef(object) : PySequence_GetItem(object, i);
         Py_ssize_t axis = item ? PyNumber_AsSsize_t(item, PyExc_OverflowError) : 0;
@@ -164,7 +170,7 @@ bool wfpy_axes(PyObject *object, int rank, wf_axes *axes)
         }
         *axes |= bit;
     }
-    return n >= 0;
+    return !PyErr_Occurred();
 }
 
 /* ---- arrays of anything ---- */

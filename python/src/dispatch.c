@@ -119,13 +119,15 @@ static bool read_part(PyObject *object, part *p)
     return p->constant != NULL;
 }
 
-/* _add(kernel, parts, covers): a kernel for a signature; see wfpy_kernel_launch. The oldest of many is forgotten. */
+/* _add(kernel, parts, covers, rank): a kernel for a signature, with a space of this rank; see wfpy_kernel_launch. The oldest
+ * of many is forgotten. */
 static PyObject *add(PyObject *self, PyObject *args)
 {
     dispatcher *d = self_dispatcher(self);
     PyObject *kernel, *parts;
     unsigned long long covers = 0;
-    if (!PyArg_ParseTuple(args, "O!O!|K", wfpy.kernel, &kernel, &PyTuple_Type, &parts, &covers))
+    int rank = -1;
+    if (!PyArg_ParseTuple(args, "O!O!|Ki", wfpy.kernel, &kernel, &PyTuple_Type, &parts, &covers, &rank))
         return NULL;
     if (PyTuple_Size(parts) != d->n)
         return PyErr_Format(PyExc_TypeError, "a signature has a part for each argument");
@@ -140,7 +142,7 @@ static PyObject *add(PyObject *self, PyObject *args)
             forget(d, &e);
             return NULL;
         }
-        if (i == d->space && e.part[i].kind == ARRAY)
+        if (i == d->space && e.part[i].kind == ARRAY && (rank < 0 || e.part[i].rank == rank))
             e.space = at;
         at += e.part[i].kind != STATIC;
     }

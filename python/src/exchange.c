@@ -159,7 +159,9 @@ int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
     void *data;
     const bool read_only = wf_array_is_read_only(array);
     if (!format) {
-        PyErr_Format(PyExc_BufferError, "buffers have no format for %s; use __dlpack__", wf_dtype_name(dtype));
+        const bool complex = wf_dtype_kind(dtype) == WF_KIND_COMPLEX;
+        PyErr_Format(PyExc_BufferError, "buffers have no format for %s; x.astype(%s) has one%s", wf_dtype_name(dtype),
+                     complex ? "weft.c64" : "weft.f32", complex ? "" : ", and __dlpack__ carries it");
         return -1;
     }
     wfpy_released r = wfpy_release_gil(false);

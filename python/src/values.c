@@ -117,10 +117,11 @@ static PyObject *value_repr(PyObject *self)
 static int value_bool(PyObject *self)
 {
     (void)self;
-    PyErr_SetString(PyExc_TypeError,
-                    "a value is not known while it is recorded, so Python cannot branch on it; `if`, `while`, `in`, `min`, "
-                    "`max`, `any` and `all` of a traced function record it, as weft.where and `with g.if_(...)` do; assert, "
-                    "match and functions such as sorted cannot");
+    PyErr_SetString(
+        PyExc_TypeError,
+        "a value is not known while it is recorded, so Python cannot branch on it; `if`, `while`, `in`, `min`, "
+        "`max`, `any` and `all` of a traced function record it, as weft.where and `with g.if_(...)` do; assert, "
+        "match and functions such as sorted cannot");
     return -1;
 }
 static PyObject *value_float(PyObject *self)

@@ -150,12 +150,14 @@ def _repr(array):
         lo, hi = array.block_range
         block = ", ".join(f"{a}:{b}" for a, b in zip(lo, hi))
         return f"<weft.Array {array.dtype} {array.shape}, grid {dist.grid}, block [{block}] of {array.ranks}>"
-    text = _rows(array, array.size > _LONG, len("Array("))
+    text = _rows(array, array.size > _LONG, len("Array(")) if array.size else "[]"
+    text += f", shape={array.shape}" if not array.size and array.shape != (0,) else ""
     where = "" if array.device == "cpu" else f", device='{array.device}'"
     return f"Array({text}, dtype={array.dtype}{where})"
 
 
 Array.__repr__ = _repr
 Array.__str__ = lambda array: (
-    _repr(array) if array.is_lazy or array.dist is not None else _rows(array, array.size > _LONG, 0))
+    _repr(array) if array.is_lazy or array.dist is not None else
+    _rows(array, array.size > _LONG, 0) if array.size else "[]")
 Array.__format__ = lambda array, spec: format(array.item(), spec) if spec else str(array)

@@ -7,7 +7,7 @@ import operator
 from . import _weft
 from ._arrays import clip, operand, round
 from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique, _vecdot
-from ._c_functions import flatnonzero, iota, linspace, min_max
+from ._c_functions import flatnonzero, iota, linspace, min_max, sort
 from ._c_functions import tile as _tile
 from ._shapes import axes_of, axis_of
 from ._values import matmul as matmul_of_values
@@ -249,9 +249,19 @@ def percentile(array: ArrayLike, q: ArrayLike, axis: Axes = None, *, keepdims: b
     return quantile(array, percents / 100, axis, keepdims=keepdims)
 
 
-def histogram(array: ArrayLike, bins: int = 10, range: tuple[float, float] | None = None) -> tuple[Array, Array]:
-    """(counts, edges): how many elements lie in each of `bins` equal parts of `range`; None: from the least to the largest."""
+def histogram(array: ArrayLike, bins: int | Sequence[float] = 10,
+              range: tuple[float, float] | None = None) -> tuple[Array, Array]:
+    """(counts, edges): how many elements lie in each of `bins` equal parts of `range`; None: from the least to the largest.
+    With a sequence of rising edges as `bins`: in each part between two of them, the last edge included."""
     array = asarray(array)
+    if not hasattr(bins, "__index__") or getattr(bins, "ndim", 0):
+        edges = asarray(bins, _weft.f64)
+        if edges.ndim != 1 or edges.size < 2 or bool((diff(edges) < 0).any()):
+            raise ArgumentError("histogram: bins are a number, or edges in rising order")
+        elements = sort(ravel(array).astype(_weft.f64))
+        below = concatenate([searchsorted(elements, edges[:-1]), searchsorted(elements, edges[-1:], "right")])
+        return diff(below), edges
+    bins = operator.index(bins)  # type: ignore[arg-type]
     if range is None:
         least, most = (0.0, 1.0) if array.size == 0 else (x.item() for x in min_max(array))
         range = (least - 0.5, most + 0.5) if least == most else (least, most)

@@ -248,21 +248,20 @@ class Kernel(_weft.Dispatcher):
                 warnings.warn(f"{self.__name__} was recorded for {_MANY} signatures, the last one of {parts}; "
                               "static arguments that vary make many kernels", RuntimeWarning, stacklevel=2)
         kernel, covers = made
-        self._add(kernel, parts, covers)
+        self._add(kernel, parts, covers, self.rank)
         kernel.launch(given, shape, covers=covers)
 
     def _shape(self, args):
         space = self.space
         if space is None:
-            extents = ", ".join("n" if self.rank == 1 else (f"n{k}" for k in range(self.rank)))
             raise TypeError(f"the space of {self.__name__} is not known, as {self._unknown()}: "
-                            f"{self.__name__}[{extents}](...) or weft.kernel(space='name of an array') gives it")
+                            f"{self.__name__}[{self._extents()}](...) or weft.kernel(space='name of an array') gives it")
         if isinstance(space, str):
             array = args[self.names.index(space)]
             space = array.shape if hasattr(array, "shape") else asarray(array).shape
             if len(space) != self.rank:
                 raise _weft.ShapeError(f"{self.__name__} has {self._indices()}, and '{self.space}', which gives the space, "
-                                       f"has {len(space)} axes")
+                                       f"has {len(space)} axes; {self.__name__}[{self._extents()}](...) gives another space")
         return space
 
     def __get__(self, instance, owner=None):
@@ -270,6 +269,9 @@ class Kernel(_weft.Dispatcher):
 
     def __repr__(self):
         return f"<weft.kernel {self.__name__}({', '.join(self.names)}) of {self._indices()}>"
+
+    def _extents(self):
+        return "n" if self.rank == 1 else ", ".join(f"n{k}" for k in range(self.rank))
 
     def _indices(self):
         return "1 index" if self.rank == 1 else f"{self.rank} indices"

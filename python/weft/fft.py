@@ -46,6 +46,13 @@ def _all_axes(x: Array, s: Sizes, axes: Sequence[int] | None) -> tuple[Sequence[
     return [None] * len(found) if s is None else s, [d % x.ndim for d in found]
 
 
+def _c2c(x: Array, axes: Sequence[int], inverse: bool, norm: Norm) -> Array:
+    """The complex transform along axes; along none the elements themselves."""
+    if axes:
+        return c2c(x, tuple(axes), inverse, norm)
+    return x.copy() if x.dtype.kind == "c" else x.astype(_weft.c64 if x.dtype == _weft.f32 else _weft.c128)
+
+
 def fft(x: ArrayLike, n: int | None = None, axis: SupportsIndex = -1, norm: Norm = None) -> Array:
     """The transform along an axis, cut or filled with zeros to n elements."""
     return fftn(x, None if n is None else (n,), (operator.index(axis),), norm)
@@ -70,14 +77,14 @@ def fftn(x: ArrayLike, s: Sizes = None, axes: Sequence[int] | None = None, norm:
     """The transform along axes, None: all, cut or filled with zeros to the sizes s."""
     x = asarray(x)
     sizes, found = _all_axes(x, s, axes)
-    return c2c(_sized(x, sizes, found), tuple(found), False, norm)
+    return _c2c(_sized(x, sizes, found), found, False, norm)
 
 
 def ifftn(x: ArrayLike, s: Sizes = None, axes: Sequence[int] | None = None, norm: Norm = None) -> Array:
     """The inverse of fftn."""
     x = asarray(x)
     sizes, found = _all_axes(x, s, axes)
-    return c2c(_sized(x, sizes, found), tuple(found), True, norm)
+    return _c2c(_sized(x, sizes, found), found, True, norm)
 
 
 def rfftn(x: ArrayLike, s: Sizes = None, axes: Sequence[int] | None = None, norm: Norm = None) -> Array:
@@ -87,7 +94,7 @@ def rfftn(x: ArrayLike, s: Sizes = None, axes: Sequence[int] | None = None, norm
     x = _sized(x, sizes, found)
     if found and found[-1] != max(found):  # the half is along the axis that is named last
         half = r2c(x, found[-1], norm)
-        return c2c(half, tuple(found[:-1]), False, norm)
+        return _c2c(half, found[:-1], False, norm)
     return r2c(x, tuple(found), norm)
 
 
@@ -98,9 +105,11 @@ def irfftn(x: ArrayLike, s: Sizes = None, axes: Sequence[int] | None = None, nor
     if not found:
         raise ValueError("irfftn: there are no axes")
     last = 2 * (x.shape[found[-1]] - 1) if sizes[-1] is None else sizes[-1]
+    if last < 1:
+        raise ValueError(f"irfft: a spectrum of {x.shape[found[-1]]} has {last} elements; n or s gives another number")
     x = _sized(x, [*sizes[:-1], last // 2 + 1], found)
     if found[-1] != max(found):
-        return c2r(c2c(x, tuple(found[:-1]), True, norm), last, found[-1], norm)
+        return c2r(_c2c(x, found[:-1], True, norm), last, found[-1], norm)
     return c2r(x, last, tuple(found), norm)
 
 

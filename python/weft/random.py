@@ -9,17 +9,27 @@ True
 """
 from __future__ import annotations
 
+import operator
+
 from . import _c_functions as _c
 from . import _c_traced as _traced
 from . import _weft
-from ._weft import empty
+from ._weft import asarray, empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._typing import DTypeLike, Grid, Operand, Shape
+    from ._typing import ArrayLike, DTypeLike, Grid, Operand, Shape
     from ._weft import Array, Graph, Ranks
+
+
+def _checked(name: str, number: int) -> int:
+    """A seed or stream, an int from 0 to below 2**64."""
+    number = operator.index(number)
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"weft.random: a {name} is from 0 to 2**64 - 1, not {number}")
+    return number
 
 
 class Generator:
@@ -31,7 +41,7 @@ class Generator:
         if seed is None:
             import os
             seed = int.from_bytes(os.urandom(8), "little")
-        self.seed, self.stream = seed, stream
+        self.seed, self.stream = _checked("seed", seed), _checked("stream", stream)
 
     def _next(self) -> dict[str, int]:
         self.stream += 1
@@ -121,9 +131,12 @@ poisson = _generator.poisson
 
 def seed(number: int) -> None:
     """Begins the numbers of this module's functions anew."""
-    _generator.seed, _generator.stream = number, 0
+    _generator.seed, _generator.stream = _checked("seed", number), 0
 
 
-def permutation(n: int) -> Array:
-    """i64 [n]: the numbers below n in random order."""
-    return _c.argsort(bits(n))
+def permutation(n: int | ArrayLike) -> Array:
+    """i64 [n]: the numbers below n in random order; of an array its parts along the first axis."""
+    array = asarray(n)
+    if array.ndim == 0:
+        return _c.argsort(bits((operator.index(n),)))
+    return array[_c.argsort(bits((array.shape[0],)))]

@@ -83,6 +83,10 @@ wf_array *wf_array_linspace(wf_context *ctx, wf_dtype dtype, int64_t n, double s
 {
     if (!ctx)
         return NULL;
+    if (n < 0) {
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: %lld numbers", __func__, (long long)n);
+        return NULL;
+    }
     wf_shape shape = { .rank = 1, .dim = { n } };
     int64_t parts = endpoint ? n - 1 : n;
     double by = (double)NAN;
