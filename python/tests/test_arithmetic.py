@@ -65,6 +65,10 @@ def test_products_of_bools():
         same(getattr(weft, function)(a, a.T), getattr(numpy, function)(a, a.T))
     same(weft.vecdot(a, a), [True, False])
     same(weft.tensordot(a, a, 1), numpy.tensordot(a, a, 1))
+    g = weft.Graph()
+    made = weft.matmul(g.input(a), a).keep()
+    g.run()
+    same(made, a @ a)
 
 
 def test_bools_of_points_are_numbers_of_python():

@@ -19,7 +19,8 @@ A = numpy.arange(6.0).reshape(2, 3)
     (lambda: weft.random.Generator(-1), ValueError, "seed.*-1"),
     (lambda: weft.random.Generator(2**70), ValueError, "seed"),
     (lambda: weft.random.seed(-1), ValueError, "seed"),
-    (lambda: weft.random.permutation(2.5), TypeError, ""),
+    (lambda: weft.random.permutation(2.5), TypeError, "integer"),
+    (lambda: weft.asarray(A).min(initial=3), TypeError, r"Array\.min\(\)"),
     (lambda: memoryview(weft.empty(2, weft.c32)), BufferError, "weft.c64"),
 ])
 def test_messages(call, error, text):

@@ -129,6 +129,14 @@ def test_statements_that_look_at_values():
             weft.kernel(function)(numpy.ones(3), zeros(3))
 
 
+def test_keywords_of_ufuncs_of_values():
+    def f(i, a, out):
+        out[i] = numpy.add(a[i], 1, dtype="f8")
+
+    with pytest.raises(TypeError, match="takes no argument 'dtype'"):
+        weft.kernel(f)(numpy.ones(3), zeros(3))
+
+
 def test_many_signatures_warn():
     @weft.kernel
     def f(i, out, n):

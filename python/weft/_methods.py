@@ -43,7 +43,8 @@ for _made, _names in ((_reduction, ("sum", "prod", "mean")), (_deviation, ("var"
                       (_selection, ("min", "max", "argmin", "argmax", "all", "any"))):
     for _name in _names:
         _method = _made(_name)
-        _method.__name__, _method.__doc__ = _name, getattr(_c, _name).__doc__
+        _method.__name__, _method.__qualname__ = _name, f"Array.{_name}"
+        _method.__doc__ = getattr(_c, _name).__doc__
         setattr(Array, _name, _method)
 
 
@@ -113,6 +114,6 @@ _METHODS: dict[str, Any] = {
     "take": lambda self, indices, axis=None: _f.take(self, indices, axis),
 }
 for _name, _method in _METHODS.items():
-    _method.__name__ = _name
+    _method.__name__, _method.__qualname__ = _name, f"Array.{_name}"
     setattr(Array, _name, _method)
 setattr(Array, "conjugate", _METHODS["conj"])

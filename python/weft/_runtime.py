@@ -500,6 +500,9 @@ def call(function, *args, **keywords):
             compute = UFUNCS.get(name) or getattr(ops, name, None)  # those of scipy.special have the names of operations
             if compute is None:
                 raise TypeError(f"numpy.{name} of a value of a recording; weft has no function of that name")
+            if keywords:
+                raise TypeError(f"numpy.{name} of a value of a recording takes no argument '{next(iter(keywords))}'; "
+                                "weft.f32(x) and the like convert values")
             return compute(*args)
     return function(*args, **keywords)
 

@@ -165,6 +165,8 @@ def matmul(a: Any, b: Any) -> Any:
     """Products of matrices of which one is a value of a recording of whole arrays."""
     g = next(x for x in (a, b) if is_value(x)).graph
     a, b = (_whole("matmul", x if is_value(x) else g.input(x)) for x in (a, b))
+    if a.dtype == b.dtype == _weft.bool_:
+        return matmul(a.astype(_weft.i64), b.astype(_weft.i64)) != 0
     if a.ndim == 0 or b.ndim == 0:
         raise _weft.ShapeError("matmul: a value without axes is no matrix")
     if a.ndim == 1 and b.ndim == 1:

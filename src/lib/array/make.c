@@ -84,7 +84,7 @@ wf_array *wf_array_linspace(wf_context *ctx, wf_dtype dtype, int64_t n, double s
     if (!ctx)
         return NULL;
     if (n < 0) {
-        wfl_array_fail(ctx, WF_ERR_ARG, "%s: %lld numbers", __func__, (long long)n);
+        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: %lld numbers", __func__, (long long)n);
         return NULL;
     }
     wf_shape shape = { .rank = 1, .dim = { n } };
