@@ -382,37 +382,15 @@ static PyObject *only_item(PyObject *self)
     return done ? wfpy_element(dtype, bytes) : wfpy_raise();
 }
 
-/* The indices along the axes of the element at an index in C order. */
-static PyObject *indices_of(PyObject *self, PyObject *place)
-{
-    const wf_shape shape = wfpy_array_shape(self);
-    const int64_t count = count_of(self);
-    const Py_ssize_t given = PyNumber_AsSsize_t(place, PyExc_IndexError);
-    if (PyErr_Occurred())
-        return NULL;
-    if (given < -count || given >= count)
-        return PyErr_Format(wfpy.error[WF_ERR_BOUNDS], "item: there is no element %zd of %lld", given,
-                            (long long)count);
-    int64_t rest = given < 0 ? given + count : given;
-    PyObject *indices = PyTuple_New(shape.rank);
-    for (int d = shape.rank; indices && d-- > 0; rest /= shape.dim[d]) {
-        PyObject *index = PyLong_FromLongLong(rest % shape.dim[d]);
-        if (!index || PyTuple_SetItem(indices, d, index) < 0) {
-            Py_DECREF(indices);
-            return NULL;
-        }
-    }
-    return indices;
-}
-
 static PyObject *item(PyObject *self, PyObject *args)
 {
     const Py_ssize_t n = PyTuple_Size(args);
     if (n == 0)
         return only_item(self);
-    PyObject *indices = n == 1 && !PyTuple_Check(PyTuple_GetItem(args, 0)) ? indices_of(self, PyTuple_GetItem(args, 0))
-                        : n == 1                                           ? Py_NewRef(PyTuple_GetItem(args, 0))
-                                                                           : Py_NewRef(args);
+    PyObject *indices = n == 1 && !PyTuple_Check(PyTuple_GetItem(args, 0))
+                            ? wfpy_indices_of(self, PyTuple_GetItem(args, 0))
+                        : n == 1 ? Py_NewRef(PyTuple_GetItem(args, 0))
+                                 : Py_NewRef(args);
     PyObject *part = indices ? PyObject_GetItem(self, indices) : NULL;
     PyObject *element = part ? PyObject_CallMethod(part, "item", NULL) : NULL;
     Py_XDECREF(indices);
@@ -666,6 +644,7 @@ static PyType_Slot own_slots[] = {
     { Py_mp_length, array_length },
     { Py_sq_length, array_length },
     { Py_sq_item, wfpy_sequence_item },
+    { Py_tp_iter, wfpy_iterate },
     { Py_nb_int, array_int },
     { Py_nb_float, array_float },
     { Py_nb_index, array_index },

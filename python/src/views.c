@@ -274,6 +274,38 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value)
     return result;
 }
 
+PyObject *wfpy_indices_of(PyObject *self, PyObject *place)
+{
+    const wf_shape shape = wfpy_array_shape(self);
+    int64_t count = 1;
+    for (int d = 0; d < shape.rank; ++d)
+        count *= shape.dim[d];
+    const Py_ssize_t given = PyNumber_AsSsize_t(place, PyExc_IndexError);
+    if (PyErr_Occurred())
+        return NULL;
+    if (given < -count || given >= count)
+        return PyErr_Format(wfpy.error[WF_ERR_BOUNDS], "item: there is no element %zd of %lld", given,
+                            (long long)count);
+    int64_t rest = given < 0 ? given + count : given;
+    PyObject *indices = PyTuple_New(shape.rank);
+    for (int d = shape.rank; indices && d-- > 0; rest /= shape.dim[d]) {
+        PyObject *index = PyLong_FromLongLong(rest % shape.dim[d]);
+        if (!index || PyTuple_SetItem(indices, d, index) < 0) {
+            Py_DECREF(indices);
+            return NULL;
+        }
+    }
+    return indices;
+}
+
+PyObject *wfpy_iterate(PyObject *self)
+{
+    if (wfpy_array_shape(self).rank)
+        return PySeqIter_New(self);
+    PyErr_SetString(PyExc_TypeError, "an array without axes has no parts; x.item() is its number");
+    return NULL;
+}
+
 PyObject *wfpy_sequence_item(PyObject *self, Py_ssize_t i)
 {
     wf_array *array = wfpy_array_of(self);

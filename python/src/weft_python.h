@@ -234,6 +234,9 @@ PyObject *wfpy_from_dlpack(PyObject *object, PyObject *copy);
 PyObject *wfpy_get_item(PyObject *self, PyObject *key);
 int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value);
 PyObject *wfpy_sequence_item(PyObject *self, Py_ssize_t i);
+PyObject *wfpy_iterate(PyObject *self);
+/* The indices along the axes of the element at an index in C order. */
+PyObject *wfpy_indices_of(PyObject *self, PyObject *place);
 PyObject *wfpy_get_transposed(PyObject *self, void *closure);
 extern PyMethodDef wfpy_view_methods[];
 /* The view that a key of numbers, slices, None and Ellipsis means; the caller releases it. NULL: an exception. */

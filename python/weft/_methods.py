@@ -8,7 +8,6 @@ from ._weft import Array, ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
 
@@ -63,13 +62,6 @@ def _fill(self: Array, value: Any) -> None:
     self[...] = value
 
 
-def _iter(self: Array) -> Iterator[Array]:
-    """The parts along the first axis."""
-    if self.ndim == 0:
-        raise TypeError("an array without axes has no parts; x.item() is its number")
-    return map(self.__getitem__, range(len(self)))
-
-
 def _contains(self: Array, value: Any) -> bool:
     """True if an element is equal to the value."""
     return bool((self == value).any())
@@ -92,7 +84,6 @@ def _imatmul(self: Array, other: Any) -> Array:
 
 
 _METHODS: dict[str, Any] = {
-    "__iter__": _iter,
     "__contains__": _contains,
     "__round__": _round,
     "__trunc__": _trunc,

@@ -79,8 +79,10 @@ def _number(x):
 
 def _taken(x):
     """An operand of a ufunc: an array or a number of Python."""
-    number = None if isinstance(x, Array) else _number(x)
-    return number if number is not None else asarray(x)
+    if isinstance(x, Array):
+        return x
+    number = _number(x)
+    return asarray(x) if number is None else number
 
 
 def _in_numpy(dtype):
@@ -150,13 +152,16 @@ def _check_exact(ufunc, operands, casting):
 
 
 def _called(ufunc, inputs, out, dtype=None, casting="same_kind", **options):
+    compute = UFUNCS.get(ufunc.__name__)
+    if compute is None or options.pop("where", True) is not True or options.keys() - (("axis",) if compute is vecdot else ()):
+        return NotImplemented
+    if out is None and dtype is None and casting == "same_kind":
+        return compute(*map(_taken, inputs), **options)
     import numpy
 
-    compute = UFUNCS.get(ufunc.__name__)
-    if compute is None or options.pop("where", True) is not True or set(options) - ({"axis"} if compute is vecdot else set()):
-        return NotImplemented
     operands = [_taken(x) for x in inputs]
-    numpy.can_cast("i1", "i1", casting)  # refuses a rule that there is not
+    if casting != "same_kind":
+        numpy.can_cast("i1", "i1", casting)  # refuses a rule that there is not
     results = None
     if dtype is not None:
         found = _loop(ufunc, operands, dtype, casting)
@@ -268,9 +273,11 @@ _signature = functools.lru_cache(maxsize=256)(_find_signature)
 
 def _own_arguments(function, name, args, options):
     """(args, options) of a function of Weft for those of a function of NumPy, or None: it does not have some of them."""
-    signature = _signature(function)
-    if name == "where" or signature is None:
-        return (args, options) if len(args) == (3 if name == "where" else 1) and set(options) <= _FUNCTIONS[name] else None
+    if len(args) == (3 if name == "where" else 1) and _FUNCTIONS[name].issuperset(options):
+        return args, options
+    signature = None if name == "where" else _signature(function)
+    if signature is None:
+        return None
     try:
         bound = signature.bind(*args, **options).arguments
     except TypeError:
