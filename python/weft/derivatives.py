@@ -11,7 +11,7 @@ from ._c_gradients import adjoint, depends, is_taped, jvp, tangent, vjp
 from ._c_hooks import check_gradient, minimize
 from . import _c_rules as _rules
 from ._arrays import zeros_like
-from ._weft import _Hiding, Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray, from_dlpack
+from ._weft import _Hiding, Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ class _Derivative(_Hiding):
                                 f"{len(args)} arguments by position")
         return places
 
-    def watched(self, place: int, x: Any) -> Array:
-        """An argument as an array that nothing else names, so that other uses of its memory are constants."""
+    def checked(self, place: int, x: Any) -> Array:
+        """An argument as an array that has derivatives."""
         what = f"{self.who}: argument {place} of {self.name}"
         if isinstance(x, (tuple, list, dict, str, bytes, type(None))) or callable(x):
             raise TypeError(f"{what} is {type(x).__name__}; derivatives are with respect to arrays and numbers: "
@@ -117,10 +117,13 @@ class _Derivative(_Hiding):
         array = asarray(x)
         if array.dtype.kind not in "fc":
             raise DtypeError(f"{what} is {array.dtype}; derivatives are with respect to floats and complex numbers")
-        if array is not x:
-            return array
-        repeats = any(stride == 0 and extent > 1 for stride, extent in zip(array.strides, array.shape))
-        return array.copy() if repeats or array.dtype.name == "c32" else from_dlpack(array)
+        return array
+
+    def watched(self, place: int, x: Any) -> Array:
+        """A copy of an argument, in memory that nothing else names, so that other uses of the argument are constants.
+
+        Its elements are distinct, also where those of the argument share memory, as in broadcast arrays."""
+        return self.checked(place, x).copy()
 
     def parts(self, result: Any) -> tuple[Any, Any]:
         """The loss, and what else the function returns."""
@@ -176,11 +179,11 @@ class _Derivative(_Hiding):
     def in_one_launch(self, places: list[int], args: list[Any], keywords: Any) -> tuple[Any, Any, Any]:
         if self.has_aux:
             raise UnsupportedError(f"{self.who}: has_aux within a tape or another derivative")
-        arrays = [asarray(args[place]) for place in places]
+        arrays = [self.checked(place, args[place]) for place in places]
         graph = Graph()
         for place, array in zip(places, arrays):
-            self.watched(place, args[place])
-            args[place] = graph.input(array)
+            value = graph.input(array)
+            args[place] = replace_gradient(value, value)  # other uses of the array are constants
         loss, _ = self.parts(self.function(*args, **keywords))
         if not isinstance(loss, Value):
             return loss, None, [zeros_like(array) for array in arrays]  # it does not depend on the arguments
