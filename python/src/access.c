@@ -11,6 +11,12 @@ static wf_array *array_argument(PyObject *object, bool writes, PyObject **owner)
 {
     *owner = NULL;
     if (!wfpy_is_array(object)) {
+        if (writes && wfpy_notes()) {
+            wfpy_raise_status(WF_ERR_UNSUPPORTED,
+                              "a recording within a tape or weft.grad writes to memory of another library; derivatives "
+                              "pass through arrays of weft, such as those of weft.empty");
+            return NULL;
+        }
         if (!(*owner = wfpy_as_array(object, WF_NONE)))
             return NULL;
         object = *owner;

@@ -454,7 +454,13 @@ static PyObject *number_by(PyObject *self, PyObject *(*convert)(PyObject *))
     return number;
 }
 static PyObject *array_int(PyObject *self) { return number_by(self, PyNumber_Long); }
-static PyObject *array_float(PyObject *self) { return number_by(self, PyNumber_Float); }
+/* True if the array may become a number of Python where a program does not say so: a tape does not follow that. */
+static bool may_be_number(PyObject *self)
+{
+    const wf_array *array = wfpy_array_of(self);
+    return array && wfpy_check_lent(array);
+}
+static PyObject *array_float(PyObject *self) { return may_be_number(self) ? number_by(self, PyNumber_Float) : NULL; }
 static PyObject *array_index(PyObject *self)
 {
     const wf_kind kind = wf_dtype_kind(wfpy_array_dtype(self));
@@ -481,7 +487,7 @@ static int array_bool(PyObject *self)
 static PyObject *array_complex(PyObject *self, PyObject *none)
 {
     (void)none;
-    PyObject *element = only_item(self);
+    PyObject *element = may_be_number(self) ? only_item(self) : NULL;
     if (!element || PyComplex_Check(element))
         return element;
     double real = PyFloat_AsDouble(element);
@@ -615,6 +621,7 @@ static PyMethodDef methods[] = {
       "item(*index)\n--\n\nThe only element, or that at an index in C order or at one index for each axis, as a Python\n"
       "number. Of a distributed array all ranks call it." },
     { "tolist", tolist, METH_NOARGS, "tolist()\n--\n\nThe elements as nested lists of Python numbers." },
+    { "_memoryview", wfpy_memoryview, METH_NOARGS, NULL },
     { "tobytes", tobytes, METH_NOARGS, "tobytes()\n--\n\nThe elements in C order." },
     { "copy", copy, METH_NOARGS, "copy()\n--\n\nA new array with the same elements, in C order." },
     { "to_device", to_device, METH_O,

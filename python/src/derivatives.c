@@ -111,6 +111,63 @@ static PyObject *tangent(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
     END;
 }
 
+static _Thread_local int tapes; /* that note */
+bool wfpy_notes(void) { return tapes > 0; }
+
+static bool is_followed(const wf_array *array) { return tapes > 0 && wf_is_taped(array); }
+
+bool wfpy_check_lent(const wf_array *array)
+{
+    if (!is_followed(array))
+        return true;
+    wfpy_raise_status(
+        WF_ERR_UNSUPPORTED,
+        "the array depends on one that a tape or weft.grad differentiates, and neither numbers of Python nor "
+        "arrays of other libraries have a derivative; x.item(), x.tolist() and x.numpy() give constants");
+    return false;
+}
+
+bool wfpy_check_stored(const char *name, const wf_array *array)
+{
+    if (!is_followed(array))
+        return true;
+    char text[400];
+    PyOS_snprintf(
+        text, sizeof text,
+        "%s: memory of another library has been written, with what depends on an array that a tape or weft.grad "
+        "differentiates; derivatives pass through arrays of weft, such as those of weft.empty",
+        name);
+    wfpy_raise_status(WF_ERR_UNSUPPORTED, text);
+    return false;
+}
+
+static PyObject *notes(PyObject *self, PyObject *none)
+{
+    (void)self, (void)none;
+    return PyBool_FromLong(wfpy_notes());
+}
+
+static PyObject *check_lent(PyObject *self, PyObject *array)
+{
+    (void)self;
+    if (!wfpy_is_array(array))
+        return PyErr_Format(PyExc_TypeError, "%R is no array of weft", array);
+    const wf_array *lent = wfpy_array_of(array);
+    return lent && wfpy_check_lent(lent) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* check_stored(name, array) */
+static PyObject *check_stored(PyObject *self, PyObject *args)
+{
+    const char *name;
+    PyObject *array;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "sO!", &name, wfpy.array, &array))
+        return NULL;
+    const bool is_lazy = wfpy_is_lazy(array);
+    return is_lazy || wfpy_check_stored(name, wfpy_array_of(array)) ? Py_NewRef(Py_None) : NULL;
+}
+
 static const char tape_kind[] = "weft.tape";
 static void free_tape(PyObject *capsule) { wf_tape_free(PyCapsule_GetPointer(capsule, tape_kind)); }
 
@@ -121,6 +178,7 @@ static PyObject *tape_begin(PyObject *self, PyObject *const *args, Py_ssize_t n,
     if (wfpy_bind(&signature, args, n, keywords, at) && wfpy_take_arrays(&call, at[0], &watched)) {
         wf_tape *tape = wf_tape_begin(wfpy.context, watched);
         result = tape ? PyCapsule_New(tape, tape_kind, free_tape) : wfpy_raise();
+        tapes += result != NULL;
     }
     END;
 }
@@ -131,6 +189,7 @@ static PyObject *tape_end(PyObject *self, PyObject *capsule)
     if (!tape)
         return NULL;
     wf_tape_end(tape);
+    --tapes;
     Py_RETURN_NONE;
 }
 static PyObject *tape_grad(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
@@ -188,6 +247,9 @@ static PyMethodDef functions[] = {
       "each wrt[i] changes by directions[i]. The recording ends." },
     { "is_taped", WFPY_KEYWORDS(is_taped),
       "is_taped(array)\n--\n\nTrue if the thread has a tape that notes, and the array depends on one that it watches." },
+    { "_notes", notes, METH_NOARGS, NULL },
+    { "_check_lent", check_lent, METH_O, NULL },
+    { "_check_stored", check_stored, METH_VARARGS, NULL },
     { "_tape_begin", WFPY_KEYWORDS(tape_begin), NULL },
     { "_tape_end", tape_end, METH_O, NULL },
     { "_tape_grad", WFPY_KEYWORDS(tape_grad), NULL },

@@ -167,7 +167,8 @@ static part_kind kind_of(wfpy_given *given, PyObject **own)
     Py_buffer *buffer = &given->buffer;
     buffer->obj = NULL;
     *own = NULL;
-    if (wfpy_is_array(object))
+    given->foreign = !wfpy_is_array(object);
+    if (!given->foreign)
         return ARRAY;
     if (PyFloat_Check(object))
         return FLOAT;
@@ -387,6 +388,7 @@ PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_
         const part *p = &e->part[n + made];
         wfpy_given *out = &given[n + made];
         out->buffer.obj = NULL;
+        out->foreign = false;
         out->object = wfpy_array_new(wfpy_empty_result(from, (size_t)n, reduced, p->dtype, &made_shape, p->device));
         if (!out->object)
             break;

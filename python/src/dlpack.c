@@ -117,6 +117,8 @@ static PyObject *dlpack_device(PyObject *self, PyObject *none)
 /* The array that is lent: `array`, retained, or a copy of it; NULL with an exception. */
 static wf_array *array_to_lend(wf_array *array, PyObject *where, PyObject *copy, bool *copied)
 {
+    if (!wfpy_check_lent(array))
+        return NULL;
     wf_device device = wf_array_device(array);
     wf_array *made = NULL;
     int type = wfpy_is_gpu(device) ? ON_CUDA : ON_CPU, id = wfpy_is_gpu(device) ? device - WF_GPU(0) : 0;
@@ -451,7 +453,7 @@ static int table_lend(void *object, versioned **out)
     wf_array *array = wfpy_array_of(object);
     if (array && is_emulated(wf_array_device(array)))
         buffer_error("an array of an emulated GPU has no device in DLPack");
-    else if (array) {
+    else if (array && wfpy_check_lent(array)) {
         lent *l = lend(wf_retain(array), true, false);
         *out = l ? &l->as.versioned : NULL;
         return l ? 0 : -1;

@@ -139,6 +139,17 @@ PyObject *wfpy_from_buffer(PyObject *object)
 
 /* ---- as buffers ---- */
 
+static _Thread_local bool detached; /* the buffer that is asked for is for the program itself */
+
+PyObject *wfpy_memoryview(PyObject *self, PyObject *none)
+{
+    (void)none;
+    detached = true;
+    PyObject *made = PyMemoryView_FromObject(self);
+    detached = false;
+    return made;
+}
+
 /* What a view of an array points to. The array's memory stays while there are views, also if it is the block of a
  * distributed array, which ends. */
 typedef struct lent {
@@ -150,7 +161,7 @@ int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     view->obj = NULL;
     wf_array *array = wfpy_array_of(self);
-    if (!array)
+    if (!array || (!detached && !wfpy_check_lent(array)))
         return -1;
     wf_dtype dtype = wf_array_dtype(array);
     wf_shape shape = wf_array_shape(array);

@@ -235,7 +235,7 @@ static PyObject *freezer_call(PyObject *self, PyObject *args, PyObject *keywords
         return PyErr_Format(PyExc_TypeError, "a frozen function takes at most %d arguments", ARGUMENTS);
     if (!wfpy_context())
         return NULL;
-    if (f->busy || wf_is_freezing(wfpy.context))
+    if (f->busy || wf_is_freezing(wfpy.context) || wfpy_notes()) /* a tape notes launches, not replays */
         return PyObject_CallObject(f->function, args);
     if (!wfpy_lazy_compute_all()) /* before their arrays are written */
         return NULL;

@@ -232,6 +232,9 @@ PyObject *wfpy_kernel_launch(PyObject *kernel, wfpy_given *const *given, wf_laun
         wfpy_released r = wfpy_release_gil(is_long);
         status = wf_launch_with(k->kernel, (wf_args){ list, (size_t)n }, opts);
         wfpy_take_gil(r);
+        for (int i = 0; status == WF_OK && right && i < k->n; ++i)
+            if (given[i]->foreign && k->argument[i].written)
+                right = wfpy_check_stored(k->argument[i].name, (shares ? k->argument[i].slot : own[i]).array);
     }
     for (int i = 0; i < k->n; ++i)
         wfpy_slot_end(shares ? &k->argument[i].slot : &own[i], &given[i]->buffer);
@@ -263,6 +266,7 @@ static PyObject *launch(kernel_object *k, PyObject *const *args, const wf_launch
     wf_launch_opts own = *opts;
     for (int i = 0; i < k->n; ++i) {
         given[i].object = args[i];
+        given[i].foreign = args[i] && !wfpy_is_array(args[i]);
         given[i].buffer.obj = NULL;
         list[i] = &given[i];
     }

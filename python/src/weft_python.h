@@ -219,6 +219,8 @@ bool wfpy_describe(const Py_buffer *buffer, wf_dtype *dtype, wf_shape *shape, in
 /* A weft.Array over the memory of a buffer, or of a copy if the library cannot take it as it is. */
 PyObject *wfpy_from_buffer(PyObject *object);
 int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags);
+/* _memoryview(): a memoryview, also of an array whose memory other libraries do not get (wfpy_check_lent). */
+PyObject *wfpy_memoryview(PyObject *self, PyObject *none);
 void wfpy_release_buffer(PyObject *self, Py_buffer *view);
 
 /* ---- dlpack.c ------------------------------------------------------------------------------------------------- */
@@ -388,6 +390,7 @@ enum { WFPY_MOST_ARGUMENTS = 64 };
 /* An argument; buffer.obj is NULL if its buffer has not been asked for. A NULL object: a parameter keeps its value. */
 typedef struct wfpy_given {
     PyObject *object;
+    bool foreign; /* the program gave an object of another library */
     Py_buffer buffer;
 } wfpy_given;
 /* Launches with as many arguments as the kernel has, and releases their buffers. `space`: the argument whose shape is
@@ -420,6 +423,15 @@ PyObject *wfpy_snapshot(PyObject *object);
 
 /* weft.ewise and weft.reduce. */
 int wfpy_add_elementwise(PyObject *module);
+
+/* ---- derivatives.c -------------------------------------------------------------------------------------------- */
+
+/* True if a tape of the calling thread notes. */
+bool wfpy_notes(void);
+/* False, with an exception, if a tape of the thread notes and the array depends on one that it watches: for an array whose
+ * memory other libraries get, and for memory of other libraries in which a launch has stored. */
+bool wfpy_check_lent(const wf_array *array);
+bool wfpy_check_stored(const char *name, const wf_array *array);
 
 /* ---- frozen.c ------------------------------------------------------------------------------------------------- */
 

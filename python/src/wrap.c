@@ -51,7 +51,7 @@ PyObject *wfpy_of_recorded(const wfpy_signature *s, PyObject *const *args, Py_ss
 }
 
 /* ---- what a call owns ---- */
-static bool own_target(wfpy_call *call, PyObject *object, void *memory, const wf_array *target)
+static bool own_target(wfpy_call *call, PyObject *object, void *memory, const wf_array *target, bool foreign)
 {
     if (call->n_own == call->room) {
         size_t room = call->room ? 2 * call->room : 8;
@@ -65,13 +65,19 @@ static bool own_target(wfpy_call *call, PyObject *object, void *memory, const wf
         call->own = grown;
         call->room = room;
     }
-    call->own[call->n_own++] = (wfpy_owned){ object, memory, target };
+    call->own[call->n_own++] = (wfpy_owned){ object, memory, target, foreign };
     return true;
 }
-static bool own(wfpy_call *call, PyObject *object, void *memory) { return own_target(call, object, memory, NULL); }
-
-void wfpy_call_end(wfpy_call *call)
+static bool own(wfpy_call *call, PyObject *object, void *memory)
 {
+    return own_target(call, object, memory, NULL, false);
+}
+
+PyObject *wfpy_call_end(wfpy_call *call, PyObject *result)
+{
+    for (size_t i = 0; i < call->n_own && result; ++i)
+        if (call->own[i].foreign && !wfpy_check_stored(call->signature->name, call->own[i].target))
+            Py_CLEAR(result);
     for (size_t i = call->n_own; i-- > 0;) {
         Py_XDECREF(call->own[i].object);
         PyMem_Free(call->own[i].memory);
@@ -84,6 +90,7 @@ void wfpy_call_end(wfpy_call *call)
     Py_XDECREF(call->graph);
     if (wfpy.context)
         wf_clear_error(wfpy.context); /* what went wrong is an exception now */
+    return result;
 }
 
 void *wfpy_call_memory(wfpy_call *call, size_t bytes)
@@ -158,7 +165,8 @@ bool wfpy_take_target(wfpy_call *call, PyObject *object, bool optional, wf_array
     PyObject *whole = untraced(call, object), *made = NULL;
     if (!whole && PyErr_Occurred())
         return false;
-    if (whole && wfpy_is_array(whole))
+    const bool foreign = whole && !wfpy_is_array(whole);
+    if (whole && !foreign)
         made = Py_NewRef(whole);
     else if (whole && shares_memory(whole))
         made = wfpy_as_array(whole, WF_NONE);
@@ -167,7 +175,7 @@ bool wfpy_take_target(wfpy_call *call, PyObject *object, bool optional, wf_array
                      call->signature->name, is_left_out(object) ? Py_None : object);
     Py_XDECREF(whole);
     *array = made ? wfpy_array_to_write(made) : NULL;
-    if (!made || !own_target(call, made, NULL, *array))
+    if (!made || !own_target(call, made, NULL, *array, foreign))
         return false;
     *owner = made;
     call->is_long = call->is_long || (*array && wfpy_is_long(*array));

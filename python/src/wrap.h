@@ -32,6 +32,7 @@ typedef struct wfpy_owned {
     PyObject *object; /* or */
     void *memory;
     const wf_array *target; /* of the object, where the call writes to it */
+    bool foreign;           /* the target's memory was given as an object of another library */
 } wfpy_owned;
 typedef struct wfpy_call {
     const wfpy_signature *signature;
@@ -45,7 +46,8 @@ typedef struct wfpy_call {
     wfpy_released released;
 } wfpy_call;
 typedef enum wfpy_mode { WFPY_RECORDED, WFPY_LAZY, WFPY_AT_ONCE } wfpy_mode;
-void wfpy_call_end(wfpy_call *call);
+/* Returns `result`, or NULL with an exception if a tape finds that a target cannot be written as it was given. */
+PyObject *wfpy_call_end(wfpy_call *call, PyObject *result);
 /* Memory of the call, zeroed. NULL: MemoryError. */
 void *wfpy_call_memory(wfpy_call *call, size_t bytes);
 /* The GIL is given up between these two if an array of the call is long. */
@@ -124,9 +126,7 @@ PyObject *wfpy_recorded(wfpy_call *call);
     PyObject *at[count] = { 0 }, *result = NULL;                                           \
     wfpy_call call = { .signature = &signature };                                          \
     (void)self;
-#define END               \
-    wfpy_call_end(&call); \
-    return result
+#define END return wfpy_call_end(&call, result)
 /* A tuple of n results, which it takes over; NULL if one of them is. */
 PyObject *wfpy_tuple(PyObject *const *parts, int n);
 /* The functions of a module, weft._c_fft and so on, which wfpy_add_wrappers makes. */

@@ -64,3 +64,148 @@ def test_arguments_that_the_function_changes():
 
     for x in (V.copy(), weft.asarray(V.copy())):
         assert weft.grad(loss)(x).tolist() == (18 * V).tolist() and numpy.array_equal(x, V)
+
+
+# ---- NumPy and numbers of Python on the way --------------------------------------------------------------------------
+
+
+def differences(function, x):
+    """The derivative by central differences."""
+    found = numpy.empty_like(x)
+    for k in range(x.size):
+        step = numpy.zeros_like(x)
+        step.flat[k] = 1e-5
+        found.flat[k] = (function(weft.asarray(x + step)).item() - function(weft.asarray(x - step)).item()) / 2e-5
+    return found
+
+
+@pytest.mark.parametrize("function", [
+    lambda a: numpy.dot(a, a), lambda a: numpy.sum(numpy.outer(a, a * V)), lambda a: numpy.tensordot(a, a, axes=1),
+    lambda a: numpy.sum(numpy.concatenate([a, V, a * a])), lambda a: numpy.sum(numpy.diff(a) ** 2),
+    lambda a: numpy.sum(numpy.stack([a, a * a], axis=1)), lambda a: numpy.sum(numpy.cumprod(a)),
+    lambda a: numpy.sum(numpy.take(a, [0, 0, 1]) ** 2), lambda a: numpy.sum(numpy.take_along_axis(a, numpy.array([2, 0]), 0)),
+    lambda a: numpy.sum(numpy.repeat(a, 2) ** 2), lambda a: numpy.sum(numpy.tile(a, 2) ** 2),
+    lambda a: numpy.sum(numpy.roll(a, 1) * a * V), lambda a: numpy.quantile(a, 0.3), lambda a: numpy.percentile(a, 30),
+])
+def test_functions_of_numpy_that_weft_has(function):
+    assert numpy.allclose(weft.grad(function)(V), differences(function, V), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("function, text", [
+    (lambda a: numpy.inner(a, a), "numpy.inner computes in NumPy"), (lambda a: numpy.linalg.norm(a), "norm"),
+    (lambda a: numpy.einsum("i,i", a, a), "einsum"), (lambda a: numpy.pad(a, 1).sum(), "pad"),
+    (lambda a: weft.sum(abs(numpy.fft.fft(a))), r"weft\.fft\.fft may have one"),
+    (lambda a: numpy.interp(1.5, V, a), "interp"), (lambda a: numpy.vstack([V, a]).sum(), "vstack"),
+    (lambda a: numpy.select([V > 1], [a]).sum(), "select"),
+    (lambda a: numpy.array([a[0], a[1]]).sum(), "x.item"), (lambda a: weft.sum(numpy.asarray(a)), "x.numpy"),
+    (lambda a: weft.sum(memoryview(a)), "x.numpy"), (lambda a: weft.sum(weft.from_dlpack(a)), "x.numpy"),
+    (lambda a: float(a[0]) * a[1], "x.item"), (lambda a: complex(a[0]).real * a[1], "x.item"),
+    (lambda a: weft.sum(weft.signal.gaussian_filter(a, [a[0]])), "x.item"),
+])
+def test_conversions_are_no_silent_constants(function, text):
+    with pytest.raises(weft.UnsupportedError, match=text):
+        weft.grad(function)(V)
+    assert numpy.isfinite(numpy.asarray(function(weft.asarray(V)))).all()  # without derivatives
+
+
+@weft.kernel
+def squares(i, a, out):
+    out[i] = a[i] * a[i]
+
+
+def stored_in_numpy(write):
+    def loss(a):
+        out = numpy.zeros(3)
+        write(a, out)
+        return weft.sum(out)
+
+    return loss
+
+
+def recorded(a, out):
+    g = weft.Graph()
+    g.output(out, g.input(a) * 2)
+    g.run()
+
+
+def by_index(a, out):
+    def copy(i):
+        out[i] = a[i]
+
+    weft.iwise(3)(copy)
+
+
+def add_to(a, out):
+    out += a
+
+
+def copy_rule(a, out):
+    weft.custom_arrays(lambda inputs, outputs: outputs[0].__setitem__(..., inputs[0]), lambda *k: None)([a], [out])
+
+
+@pytest.mark.parametrize("write", [
+    squares, lambda a, out: out.__setitem__(..., a), lambda a, out: out.__setitem__(0, a[1]),
+    lambda a, out: numpy.sin(a, out=out), lambda a, out: weft.ewise(lambda x: x * x, a, out=out),
+    lambda a, out: numpy.add.at(out, [0, 1, 1], a), add_to, copy_rule, recorded, by_index,
+    lambda a, out: weft.evaluate("a*a", out=out), lambda a, out: weft.reduce(lambda x: x, a[None], axis=0, out=out),
+    lambda a, out: weft.fft.filter(a[None], lambda v, i, j: v * 2, out=out[None]),
+])
+def test_arrays_of_numpy_are_no_silent_constants_when_written(write):
+    loss = stored_in_numpy(write)
+    for _ in range(2):  # kernels are known at the second call
+        with pytest.raises((weft.UnsupportedError, ValueError)):  # of NumPy for a single element
+            weft.grad(loss)(V)
+        loss(weft.asarray(V))
+
+
+def test_what_does_not_depend_on_watched_arrays_goes_anywhere():
+    def loss(a):
+        out, b = numpy.zeros(3), weft.asarray(V)
+        squares(b, out)
+        numpy.add.at(out, [0], b[0])
+        return weft.sum(a * out) + float(numpy.linalg.norm(b)) * a[0] + float(b[1]) * a[1]
+
+    expected = V * V + numpy.array([1 + numpy.sqrt(14), 2, 0])
+    assert numpy.allclose(weft.grad(loss)(V), expected)
+
+
+def test_constants_that_a_program_asks_for():
+    def loss(a):
+        if a[0].item() > 0 and a[0] > 0 and f"{a[0]:.1f}" == "1.0" and "1" in str(a):
+            return weft.sum(a * a.numpy()) * a.tolist()[0]
+        return weft.sum(a)
+
+    assert weft.grad(loss)(V).tolist() == V.tolist()
+    x = weft.asarray(V)
+    with weft.tape(x) as t:
+        y = x * x
+        loss = weft.sum(y)
+    assert float(loss) == 14 and numpy.asarray(y).tolist() == [1, 4, 9] and t.grad(loss, x).tolist() == [2, 4, 6]
+
+
+def test_rules_get_plain_arrays():
+    def call(inputs, outputs):
+        numpy.asarray(outputs[0])[...] = numpy.exp(numpy.asarray(inputs[0]))
+
+    def back(inputs, outputs, upstream, grads):
+        numpy.asarray(grads[0])[...] = numpy.asarray(upstream[0]) * numpy.asarray(outputs[0])
+
+    def loss(a):
+        out = weft.empty(3, "f64")
+        weft.custom_arrays(call, back)([a * 2], [out])
+        return weft.sum(out)
+
+    assert numpy.allclose(weft.grad(loss)(V), 2 * numpy.exp(2 * V))
+
+
+def test_frozen_functions():
+    square = weft.freeze(lambda a: a * a)
+    slope = weft.grad(lambda a: weft.sum(square(a)))
+    for k in range(3):
+        assert slope(V + k).tolist() == (2 * (V + k)).tolist()
+        assert square(V + k).tolist() == ((V + k) ** 2).tolist()
+    x = weft.asarray(V)
+    with weft.tape(x) as t:
+        losses = [weft.sum(square(square(x))) for _ in range(2)]
+    for loss in losses:
+        assert numpy.allclose(t.grad(loss, x), 4 * V**3)

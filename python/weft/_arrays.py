@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from . import _weft
+from ._c_gradients import _check_stored
 from ._weft import ArgumentError, Array, Value, Variable, asarray, empty, ops
 
 TYPE_CHECKING = False
@@ -62,7 +63,10 @@ def stored(result: Any, out: Any) -> Any:
     """The result, or the array `out` with the result stored in it."""
     if out is None:
         return result
-    asarray(out)[...] = result
+    array = asarray(out)
+    array[...] = result
+    if array is not out:
+        _check_stored("out", array)
     return out
 
 

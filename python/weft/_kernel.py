@@ -8,6 +8,7 @@ from typing import Any
 from . import _weft
 from ._runtime import Runtime, TracedArray
 from ._trace import current, trace
+from ._c_gradients import _check_stored
 from ._weft import Array, Graph, asarray
 
 _MANY = 16  # signatures of one function, after which a warning is given
@@ -69,6 +70,13 @@ def signature(names, args):
     """The signature of a call, and the arguments of its launch, which has no constants."""
     described = [describe(name, x) for name, x in zip(names, args)]
     return tuple(part for part, x in described), tuple(x for part, x in described if part[0] != "static")
+
+
+def check_stored(who, args, given):
+    """Fails if a launch has stored what a tape differentiates in an argument that is memory of another library."""
+    for array in given:
+        if isinstance(array, Array) and not any(array is x for x in args):
+            _check_stored(who, array)
 
 
 def launched(names, parts):
@@ -250,6 +258,7 @@ class Kernel(_weft.Dispatcher):
         kernel, covers = made
         self._add(kernel, parts, covers, self.rank)
         kernel.launch(given, shape, covers=covers)
+        check_stored(self.__name__, args, given)
 
     def _shape(self, args):
         space = self.space

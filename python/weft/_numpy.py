@@ -8,6 +8,7 @@ from . import _c_functions as _c
 from . import _weft
 from ._arrays import operand, stored
 from ._functions import vecdot
+from ._c_gradients import _check_lent, _check_stored, is_taped
 from ._indexing import accumulate
 from ._trace import LEVEL
 from ._weft import Array, asarray, ops
@@ -208,10 +209,12 @@ def _at(ufunc, array, key, *values):
     join = _JOINS.get(ufunc.__name__)
     if join is None or len(values) != 1:
         return NotImplemented
-    array, value = asarray(array), operand(values[0])
+    given, array, value = array, asarray(array), operand(values[0])
     if ufunc.__name__ == "subtract":
         value = -value.astype(array.dtype)  # a narrow or unsigned dtype may not hold -value
     accumulate(array, key, value, join)
+    if array is not given:
+        _check_stored(f"numpy.{ufunc.__name__}.at", array)
     return None
 
 
@@ -243,16 +246,32 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
 _FUNCTIONS = {"sum": {"axis", "keepdims"}, "prod": {"axis", "keepdims"}, "mean": {"axis", "keepdims"},
               "std": {"axis", "keepdims", "ddof"}, "var": {"axis", "keepdims", "ddof"}, "min": {"axis", "keepdims"},
               "max": {"axis", "keepdims"}, "all": {"axis", "keepdims"}, "any": {"axis", "keepdims"},
-              "cumsum": {"axis"}, "sort": {"axis"}, "argsort": {"axis"}, "median": {"axis", "keepdims"}, "where": set()}
+              "cumsum": {"axis"}, "sort": {"axis"}, "argsort": {"axis"}, "median": {"axis", "keepdims"}, "where": set(),
+              "cumprod": {"axis"}, "diff": {"n", "axis"}, "concatenate": {"axis"}, "stack": {"axis"}, "take": {"axis"},
+              "take_along_axis": {"axis"}, "repeat": {"axis"}, "tile": set(), "dot": set(), "outer": set(),
+              "tensordot": {"axes"}, "roll": {"axis"}, "quantile": {"axis", "keepdims"},
+              "percentile": {"axis", "keepdims"}}
 
 
-def _given_to_numpy(x):
+def _without_derivative(function):
+    name = f"{function.__module__}.{function.__name__}"
+    own = sys.modules["weft"]
+    for part in name.split(".")[1:]:
+        own = getattr(own, part, None)
+    instead = f"weft{name[len('numpy'):]} may have one, and " if own is not None else ""
+    return (f"{name} computes in NumPy and has no derivative, and an argument depends on an array that a tape or weft.grad "
+            f"differentiates; {instead}x.numpy() is a constant")
+
+
+def _given_to_numpy(function, x):
     if isinstance(x, Array):
         if x.device not in ("cpu", "interp"):
             raise TypeError("NumPy's functions do not take arrays of a GPU; x.to_device('cpu') copies one")
+        if is_taped(x):
+            raise _weft.UnsupportedError(_without_derivative(function))
         return x.numpy()
     if isinstance(x, (list, tuple)):
-        return type(x)(_given_to_numpy(y) for y in x)
+        return type(x)(_given_to_numpy(function, y) for y in x)
     return x
 
 
@@ -295,7 +314,8 @@ def _array_function(self, function, types, args, options):
         arguments = _own_arguments(function, name, args, options)
         if arguments is not None:
             return own(*arguments[0], **arguments[1])
-    return function(*map(_given_to_numpy, args), **{key: _given_to_numpy(x) for key, x in options.items()})
+    return function(*(_given_to_numpy(function, x) for x in args),
+                    **{key: _given_to_numpy(function, x) for key, x in options.items()})
 
 
 def _array(self, dtype=None, copy=None):
@@ -306,14 +326,19 @@ def _array(self, dtype=None, copy=None):
     if here.dtype == _weft.bf16:
         made = numpy.frombuffer(here.tobytes(), numpy.uint16).reshape(here.shape).view(here.dtype.dtype)
     else:
-        made = numpy.asarray(memoryview(here))
+        made = numpy.asarray(here._memoryview())
     if dtype is not None and made.dtype != dtype:
         made = made.astype(dtype)
     return made.copy() if copy else made
 
 
+def _array_for_others(self, dtype=None, copy=None):
+    _check_lent(self)
+    return _array(self, dtype, copy)
+
+
 Array.__array_ufunc__ = _array_ufunc
 Array.__array_function__ = _array_function
-Array.__array__ = _array
+Array.__array__ = _array_for_others
 Array.numpy = lambda self: _array(self)
 Array.numpy.__doc__ = "The array as one of NumPy, over the same memory unless that is a GPU's."

@@ -7,7 +7,7 @@ from types import MethodType
 from typing import Any
 
 from . import _weft
-from ._kernel import device_of, formal, launched, signature, static, traceable, with_reason
+from ._kernel import check_stored, device_of, formal, launched, signature, static, traceable, with_reason
 from ._runtime import TracedArray, ops
 from ._shapes import broadcast_shapes
 from ._trace import current, is_value, joined, trace, tree_of
@@ -124,6 +124,7 @@ class _Elementwise(_weft.Dispatcher):
             made = self.kernels[key] = self.record(parts, None)
         self._add(made, parts)
         made(*given)
+        check_stored("weft.ewise", args, given)
 
     def new_results(self, args):
         parts, given = signature(self.names, args)

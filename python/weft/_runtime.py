@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _weft
 from ._arrays import round as round_of
+from ._c_gradients import _notes
 from ._numpy import UFUNCS, name_of
 from ._trace import Branch, For, Range, UNBOUND, While, current, graph, is_value, joined, tree_of, truth
 from ._values import OF_ARRAYS, OF_VALUES, of_array
@@ -282,11 +283,20 @@ def choose(condition, then, otherwise, guarded, line):
 _ACCUMULATED = {"iadd": "add", "isub": "add", "imul": "mul", "iand": "and", "ior": "or", "ixor": "xor"}
 
 
+def _to_write(array):
+    """An array outside of the function as one that the recording writes."""
+    if not isinstance(array, Array) and _notes():
+        raise _weft.UnsupportedError(
+            "a traced function within a tape or weft.grad writes to memory of another library outside of the function; "
+            "derivatives pass through arrays of weft, such as those of weft.empty")
+    return TracedArray(_weft.asarray(array))
+
+
 def augment(target, key, how, value):
     """target[key] += value, and the like. Where points may meet in an element, it accumulates."""
     compute = getattr(operator, how)
     if _is_array(target) and current() is not None and any(map(is_value, key if isinstance(key, tuple) else (key,))):
-        target = TracedArray(_weft.asarray(target))
+        target = _to_write(target)
     if isinstance(target, TracedArray):
         index = target._whole(key)[0]
         if not target.at_point(index):
@@ -309,7 +319,7 @@ def store(value, target, key):
             raise TypeError("an element of a list is assigned by an index that is a value of the recording; "
                             "weft.local_array(dtype, shape) is an array of values")
         if _is_array(target):
-            target = TracedArray(_weft.asarray(target))
+            target = _to_write(target)
     if is_value(value) and hasattr(target, "__array_interface__") and not isinstance(target, (Array, TracedArray)):
         raise TypeError(
             "an element of an array outside of the recording is assigned a value of it by an index that is "

@@ -2,7 +2,6 @@
 through launches (tape); minimization."""
 from __future__ import annotations
 
-import threading
 import types
 
 from . import _c_gradients as _c
@@ -24,7 +23,6 @@ __all__ = [
     "adjoint", "check_gradient", "custom", "custom_arrays", "depends", "fixed_point", "grad", "is_taped", "jvp",
     "minimize", "replace_gradient", "stop", "tangent", "tape", "value_and_grad", "vjp",
 ]
-_state = threading.local()  # `tapes`: how many tapes of the thread note
 
 
 class tape:
@@ -49,11 +47,9 @@ class tape:
 
     def __enter__(self) -> tape:
         self._tape = _c._tape_begin(self._watched)
-        _state.tapes = _tapes() + 1
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        _state.tapes -= 1
         _c._tape_end(self._tape)
 
     if TYPE_CHECKING:
@@ -70,10 +66,6 @@ class tape:
         one = isinstance(wrt, Array)
         grads = _c._tape_grad(self._tape, loss, [wrt] if one else wrt)
         return grads[0] if one else grads
-
-
-def _tapes() -> int:
-    return getattr(_state, "tapes", 0)
 
 
 # ---- derivatives of functions ----------------------------------------------------------------------------------------
@@ -163,7 +155,7 @@ class _Derivative(_Hiding):
             wrt = [args[place] for place in places]
             loss, aux = self.parts(self.function(*args, **keywords))
             grads = _c.grad(loss, wrt)
-        elif _tapes():
+        elif _c._notes():
             loss, aux, grads = self.in_one_launch(places, args, keywords)
         else:
             wrt = [self.watched(place, args[place]) for place in places]
