@@ -209,3 +209,41 @@ def test_frozen_functions():
         losses = [weft.sum(square(square(x))) for _ in range(2)]
     for loss in losses:
         assert numpy.allclose(t.grad(loss, x), 4 * V**3)
+
+
+# ---- what a tape or a lazy array does not know -----------------------------------------------------------------------
+
+
+def test_a_tape_refuses_what_it_does_not_know():
+    x = weft.asarray(V)
+    with weft.tape(x) as t:
+        loss = weft.sum(x * x)
+    for wrong in (float(loss), loss.numpy(), 3):
+        with pytest.raises(TypeError, match="the loss is"):
+            t.grad(wrong, x)
+    for wrong in (V, [x, V], 3.0):
+        with pytest.raises(TypeError, match="arrays that the tape watches"):
+            t.grad(loss, wrong)
+    assert t.grad(loss, [x])[0].tolist() == (2 * V).tolist()
+
+
+def test_functions_that_do_not_depend_on_an_argument():
+    assert weft.grad(lambda a: weft.sum(weft.asarray(V)))(V).tolist() == [0, 0, 0]
+    by_a, by_b = weft.grad(lambda a, b: weft.sum(a * a), (0, 1))(V, V)
+    assert by_a.tolist() == (2 * V).tolist() and by_b.tolist() == [0, 0, 0]
+
+
+def test_derivatives_of_lazy_arrays():
+    x, one = weft.asarray(V), weft.asarray([2.0])
+    with weft.lazy():
+        y = weft.sin(x)
+        assert numpy.allclose(weft.vjp(y, D, x), D * numpy.cos(V)) and numpy.allclose(weft.jvp(y, x, D), D * numpy.cos(V))
+        assert weft.grad(one * one * one, one).tolist() == [12]
+        for loss in (weft.sum(x * x) * 0.5, y[0] * y[1], weft.matmul(x, x) * 2):
+            assert loss.is_lazy
+            with pytest.raises(ValueError, match="by no lazy operation"):
+                weft.grad(loss, x)
+        with pytest.raises(ValueError, match="by no lazy operation"):
+            weft.grad(one * one, [one, x])
+    with pytest.raises(ValueError, match="has been computed"):
+        weft.grad(weft.sum(x), x)

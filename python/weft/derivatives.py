@@ -54,16 +54,23 @@ class tape:
 
     if TYPE_CHECKING:
         @overload
-        def grad(self, loss: ArrayLike, wrt: Array) -> Array: ...
+        def grad(self, loss: Array, wrt: Array) -> Array: ...
 
         @overload
-        def grad(self, loss: ArrayLike, wrt: Sequence[Array]) -> list[Array]: ...
+        def grad(self, loss: Array, wrt: Sequence[Array]) -> list[Array]: ...
 
-    def grad(self, loss: ArrayLike, wrt: Array | Sequence[Array]) -> Array | list[Array]:
+    def grad(self, loss: Array, wrt: Array | Sequence[Array]) -> Array | list[Array]:
         """The derivative of an array of one real number with respect to a watched array; for a list of arrays a list."""
         if self._tape is None:
             raise ValueError("the tape has not begun: use it in a with statement")
+        if not isinstance(loss, Array):
+            raise TypeError(f"tape.grad: the loss is {type(loss).__name__}, which the tape does not know; it is the array of "
+                            "weft that the computation gives, before x.item() or float(x)")
         one = isinstance(wrt, Array)
+        for x in [wrt] if one or not isinstance(wrt, (list, tuple)) else wrt:
+            if not isinstance(x, Array):
+                raise TypeError(f"tape.grad: derivatives are with respect to arrays that the tape watches, not "
+                                f"{type(x).__name__}")
         grads = _c._tape_grad(self._tape, loss, [wrt] if one else wrt)
         return grads[0] if one else grads
 
@@ -165,7 +172,8 @@ class _Derivative(_Hiding):
                 loss, aux = self.parts(self.function(*args, **keywords))
                 if isinstance(loss, Value):
                     raise TypeError(f"{self.who}: {self.name} returns a value of a recording for arrays")
-                grads = noted.grad(loss, wrt)
+                # A loss that depends on no argument is a constant.
+                grads = noted.grad(loss, wrt) if is_taped(loss) else [zeros_like(array) for array in wrt]
         return loss, aux, grads[0] if self.one else tuple(grads)
 
     def in_one_launch(self, places: list[int], args: list[Any], keywords: Any) -> tuple[Any, Any, Any]:
@@ -202,6 +210,21 @@ class _ValueAndGradient(_Derivative):
         return ((loss, aux) if self.has_aux else loss), grads
 
 
+def _check_lazy(who: str, outs: Any, wrt: Any) -> None:
+    """Refuses derivatives of arrays that are not lazy, or not lazily computed from those that are wanted."""
+    outs, wanted = (list(x) if isinstance(x, (tuple, list)) else [x] for x in (outs, wrt))
+    if not outs or not all(isinstance(x, Array) for x in outs):
+        return
+    instead = "give weft.grad a function, or note the computation on a weft.tape"
+    for x in outs:
+        if not x.is_lazy and not any(x is w for w in wanted):
+            raise ValueError(f"{who}: an array that has been computed does not tell what it depends on; {instead}")
+    for w in wanted:
+        if not any(x is w or (x.is_lazy and depends(x, w)) for x in outs):
+            raise ValueError(f"{who}: a lazy array depends by no lazy operation on one that it is differentiated by; sums, "
+                             f"other reductions and functions of the library compute at once, and give constants; {instead}")
+
+
 if TYPE_CHECKING:
     @overload
     def grad(loss: Callable[..., Any], wrt: int | tuple[int, ...] | None = ..., *,
@@ -232,11 +255,7 @@ def grad(loss: Any, wrt: Any = None, *, argnums: Any = None, has_aux: bool = Fal
     if not callable(loss):
         if wrt is None or argnums is not None or has_aux:
             raise TypeError("weft.grad takes a function, or a value and what it is differentiated by")
-        if isinstance(loss, Array) and not loss.is_lazy and loss is not wrt:
-            raise ValueError(
-                "weft.grad: the loss is an array that has been computed, which does not tell what it depends on; "
-                "give weft.grad a function, or note the computation on a weft.tape"
-            )
+        _check_lazy("weft.grad", [loss], wrt)
         return _c.grad(loss, wrt)
     if wrt is not None and argnums is not None:
         raise TypeError("weft.grad: argnums is given twice")
