@@ -180,6 +180,12 @@ PyObject *wfpy_as_array(PyObject *object, wf_dtype dtype)
     PyObject *made = NULL;
     if (wfpy_is_array(object))
         made = Py_NewRef(object);
+    else if (wfpy_is_value(object))
+        PyErr_SetString(
+            PyExc_TypeError,
+            "an array is needed, and this is a value of a recording, as in weft.minimize, weft.Graph and "
+            "derivatives within others: it has operators, elementwise functions, reductions and functions of "
+            "shapes");
     else if (PyUnicode_Check(object) || PyBytes_Check(object))
         PyErr_Format(PyExc_TypeError, "%R is no array, number, or list of numbers", object);
     else if (wfpy_has_buffer(object))

@@ -261,7 +261,41 @@ static PyObject *keep(PyObject *self, PyObject *none)
     return array ? wfpy_array_new(array) : wfpy_graph_fail(self_value(self)->graph);
 }
 
-/* value[key] of an array graph: numbers, slices, None and Ellipsis. */
+/* Operands of a value's recording from a tuple. False: an exception. */
+static bool operands_of(PyObject *self, PyObject *tuple, wf_val *at, Py_ssize_t most)
+{
+    const Py_ssize_t n = PyTuple_Size(tuple);
+    if (n > most)
+        PyErr_Format(PyExc_TypeError, "%zd values, and at most %zd are possible", n, most);
+    for (Py_ssize_t i = 0; i < n && n <= most; ++i)
+        if (!wfpy_operand(PyTuple_GetItem(tuple, i), self_value(self)->graph, &at[i]))
+            return false;
+    return n <= most;
+}
+
+/* _gather(indices): one index for each axis. */
+static PyObject *gather(PyObject *self, PyObject *indices)
+{
+    wf_val v, at[WF_MAX_RANK];
+    if (!PyTuple_Check(indices) || !open_value(self, &v) || !operands_of(self, indices, at, WF_MAX_RANK))
+        return NULL;
+    return result(self, wf_gather_n(v, (wf_vals){ at, (size_t)PyTuple_Size(indices) }));
+}
+
+/* _concat(values, axis): values of one dtype, after each other; the value itself says which recording. */
+static PyObject *concat(PyObject *self, PyObject *args)
+{
+    enum { MOST = 256 };
+    wf_val v, at[MOST];
+    PyObject *values;
+    int axis;
+    if (!PyArg_ParseTuple(args, "O!i", &PyTuple_Type, &values, &axis) || !open_value(self, &v) ||
+        !operands_of(self, values, at, MOST))
+        return NULL;
+    return result(self, wf_concat_n((wf_vals){ at, (size_t)PyTuple_Size(values) }, axis));
+}
+
+/* value[key] of an array graph: numbers, slices, None and Ellipsis; weft._values does other keys. */
 static PyObject *get_item(PyObject *self, PyObject *key)
 {
     wf_val v;
@@ -302,8 +336,12 @@ static PyObject *get_item(PyObject *self, PyObject *key)
             ++axis;
         } else if (PyIndex_Check(part) && !wfpy_is_array(part)) {
             Py_ssize_t at = PyNumber_AsSsize_t(part, PyExc_IndexError);
-            if (at == -1 && PyErr_Occurred())
-                return NULL;
+            if (at == -1 && PyErr_Occurred()) {
+                if (!PyErr_ExceptionMatches(PyExc_TypeError))
+                    return NULL;
+                PyErr_Clear(); /* an array of NumPy */
+                return PyObject_CallMethod(self, "_take", "(O)", key);
+            }
             if (at < -extent || at >= extent)
                 return PyErr_Format(wfpy.error[WF_ERR_BOUNDS], "index %zd of axis %d, which has %lld elements", at,
                                     axis, (long long)extent);
@@ -311,9 +349,7 @@ static PyObject *get_item(PyObject *self, PyObject *key)
             v = (wf_slice)(v, axis, at, at + 1, 1);
             ++axis;
         } else
-            return PyErr_Format(PyExc_TypeError,
-                                "a value is indexed by ints, slices, None and Ellipsis, not by %R; g.read gathers",
-                                part);
+            return PyObject_CallMethod(self, "_take", "(O)", key);
         if (added >= 0) {
             if (shape.rank == WF_MAX_RANK)
                 return PyErr_Format(wfpy.error[WF_ERR_SHAPE], "a value has at most %d axes", WF_MAX_RANK);
@@ -384,6 +420,8 @@ static PyMethodDef value_methods[] = {
       "cumsum(axis=-1, *, exclusive=False, reversed=False)\n--\n\nThe sum of the elements so far along an axis." },
     { "cumprod", WFPY_FUNCTION(cumprod), METH_VARARGS | METH_KEYWORDS,
       "cumprod(axis=-1, *, exclusive=False, reversed=False)\n--\n\nThe product of the elements so far along an axis." },
+    { "_gather", gather, METH_O, NULL },
+    { "_concat", concat, METH_VARARGS, NULL },
     { "keep", keep, METH_NOARGS, "keep()\n--\n\nThe value as an array, which is ready after the recording has run." },
     { NULL, NULL, 0, NULL },
 };

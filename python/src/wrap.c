@@ -127,7 +127,11 @@ bool wfpy_take_array(wfpy_call *call, PyObject *object, bool optional, const wf_
     if (is_left_out(object) && optional)
         return true;
     if (wfpy_is_value(object)) {
-        PyErr_Format(PyExc_TypeError, "%s() takes arrays, not a value of a recording", call->signature->name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s() takes arrays, not a value of a recording, as in weft.minimize, weft.Graph and derivatives within "
+            "others",
+            call->signature->name);
         return false;
     }
     PyObject *whole = untraced(call, object), *made = whole ? wfpy_as_array(whole, WF_NONE) : NULL;

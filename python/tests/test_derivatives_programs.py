@@ -86,13 +86,14 @@ def differences(function, x):
     lambda a: numpy.sum(numpy.take(a, [0, 0, 1]) ** 2), lambda a: numpy.sum(numpy.take_along_axis(a, numpy.array([2, 0]), 0)),
     lambda a: numpy.sum(numpy.repeat(a, 2) ** 2), lambda a: numpy.sum(numpy.tile(a, 2) ** 2),
     lambda a: numpy.sum(numpy.roll(a, 1) * a * V), lambda a: numpy.quantile(a, 0.3), lambda a: numpy.percentile(a, 30),
+    lambda a: numpy.linalg.norm(a) ** 3, lambda a: numpy.linalg.norm(numpy.outer(a, a), axis=1)[1],
 ])
 def test_functions_of_numpy_that_weft_has(function):
     assert numpy.allclose(weft.grad(function)(V), differences(function, V), rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("function, text", [
-    (lambda a: numpy.inner(a, a), "numpy.inner computes in NumPy"), (lambda a: numpy.linalg.norm(a), "norm"),
+    (lambda a: numpy.inner(a, a), "numpy.inner computes in NumPy"), (lambda a: numpy.linalg.norm(a, 1), "norm"),
     (lambda a: numpy.einsum("i,i", a, a), "einsum"), (lambda a: numpy.pad(a, 1).sum(), "pad"),
     (lambda a: weft.sum(abs(numpy.fft.fft(a))), r"weft\.fft\.fft may have one"),
     (lambda a: numpy.interp(1.5, V, a), "interp"), (lambda a: numpy.vstack([V, a]).sum(), "vstack"),
@@ -247,3 +248,88 @@ def test_derivatives_of_lazy_arrays():
             weft.grad(one * one, [one, x])
     with pytest.raises(ValueError, match="has been computed"):
         weft.grad(weft.sum(x), x)
+
+
+# ---- values of recordings: nested derivatives and minimization -------------------------------------------------------
+
+X = numpy.array([0.5, -1.2, 0.8, 1.5, -0.3, 0.9])
+W = numpy.array([1.0, 2.0, -1.0, 0.5, 3.0, -2.0])
+PLACES = numpy.array([[0, 5], [3, 3]])
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: (W * x).sum() ** 3, lambda x: weft.sum((W - x) ** 3 / (W**2 + 1)), lambda x: (W @ x) ** 3, lambda x: (x @ W) ** 3,
+    lambda x: weft.sum(numpy.exp(x) * numpy.float32(2)), lambda x: numpy.sum(numpy.maximum(W, x) ** 3),
+    lambda x: numpy.dot(x, W) * numpy.mean(x**2), lambda x: numpy.var(x) ** 2, lambda x: numpy.linalg.norm(x) ** 3,
+    lambda x: weft.sum(weft.roll(x, 2) ** 3 * W), lambda x: weft.sum(weft.roll(x.reshape(2, 3), (1, 1), (0, 1)) ** 3 * W.reshape(2, 3)),
+    lambda x: weft.sum(weft.concatenate([x, W, x * x]) ** 2 * numpy.arange(18.0)), lambda x: weft.sum(weft.stack([x, W], 1)[:, 0] ** 3),
+    lambda x: weft.sum(weft.tile(x, (2, 2)) ** 3), lambda x: weft.sum(weft.repeat(x, 2) ** 3 * numpy.arange(12.0)),
+    lambda x: weft.sum(weft.repeat(x.reshape(2, 3), [1, 2], 0) ** 3), lambda x: weft.sum(weft.take(x, PLACES) ** 3),
+    lambda x: weft.sum(x[PLACES] ** 3 * W[PLACES]), lambda x: weft.sum(x.reshape(2, 3)[[1, 0, 1], 1:] ** 3),
+    lambda x: weft.sum(x[W > 0] ** 3), lambda x: weft.sum(x.reshape(2, 3)[:, [2, 0]].T @ W[:2]) ** 3,
+    lambda x: weft.sum(weft.take_along_axis(x.reshape(2, 3), numpy.array([[2], [0]]), 1) ** 3),
+    lambda x: weft.tensordot(x.reshape(2, 3), x.reshape(3, 2), 1).sum() ** 2, lambda x: weft.dot(x.reshape(2, 3), x[:3]).sum() ** 2,
+    lambda x: weft.norm(x) ** 3, lambda x: weft.norm(x.reshape(2, 3), "l2", 1).sum() ** 2,
+    lambda x: weft.sum(weft.ewise(lambda a: a**3, x)), lambda x: weft.sum(weft.outer(x, x) ** 2),
+])
+def test_second_derivatives_of_operations(function):
+    step, along = 1e-5, numpy.array([0.3, -0.5, 0.7, 0.2, 0.9, -0.4])
+    first = weft.grad(function)
+    second = weft.grad(lambda x: weft.sum(first(x) * along))(X)
+    differences = (first(X + step * along).numpy() - first(X - step * along).numpy()) / (2 * step)
+    assert numpy.allclose(second, differences, rtol=1e-6, atol=1e-6)
+
+
+def test_values_are_those_of_numpy():
+    g = weft.Graph()
+    a = numpy.arange(12.0).reshape(3, 4)
+    x = g.input(a)
+    mask, places = a % 2 > 0, numpy.array([2, 0, 2])
+    cases = [(x[places], a[places]), (x[:, places], a[:, places]), (x[mask], a[mask]), (x[places, 1:], a[places, 1:]),
+             (x[places, places], a[places, places]), (x[-1, [0, -1]], a[-1, [0, -1]]), (x[None, places], a[None, places]),
+             (x[numpy.int64(1)], a[1]), (x[mask[:, 0]], a[mask[:, 0]]), (weft.tile(x, (2, 1, 2)), numpy.tile(a, (2, 1, 2))),
+             (weft.repeat(x, 2), numpy.repeat(a, 2)), (weft.concatenate([x, a.astype("f4"), x], 1), numpy.hstack([a, a, a])),
+             (weft.concatenate([weft.ones((1, 4)), x]), numpy.vstack([numpy.ones((1, 4)), a])), (weft.flatten(x), a.ravel()),
+             (weft.stack([x, a], -1), numpy.stack([a, a], -1)), (weft.roll(x, 3), numpy.roll(a, 3)),
+             (weft.tensordot(x, a, ((0,), (0,))), numpy.tensordot(a, a, ((0,), (0,)))), (weft.norm(x, "l1"), abs(a).sum()),
+             (weft.norm(x * 1j, "l2", 0), numpy.sqrt((a * a).sum(0))), (weft.norm(x, "max", axis=1), a.max(1)),
+             (a - x, 0 * a), (a < x + 1, a < a + 1), (numpy.float64(2) * x, 2 * a), (numpy.float32(2) ** x, 2**a),
+             (numpy.add.reduce(x), a.sum(0)), (numpy.where(mask, x, 0), numpy.where(mask, a, 0))]
+    kept = [value.keep() for value, _ in cases]
+    g.run()
+    for made, (_, expected) in zip(kept, cases):
+        assert made.shape == numpy.shape(expected) and numpy.allclose(made, expected)
+
+
+def test_what_values_do_not_have_is_named():
+    a = numpy.arange(12.0).reshape(3, 4)
+    x = weft.Graph().input(a)
+    assert numpy.shape(x) == (3, 4) and numpy.ndim(x) == 2
+    for wrong, error in ((lambda: numpy.gcd(x, x), "weft has no function"), (lambda: a.copy().__iadd__(x), "g.output"),
+                         (lambda: numpy.einsum("ij->i", x), "takes no value"), (lambda: weft.fft.fft(x), "value of a recording"),
+                         (lambda: weft.sort(x), "functions of values are"), (lambda: squares(x, a[0]), "kernels take arrays"),
+                         (lambda: x[x > 1], "not by values"), (lambda: weft.asarray(x), "value of a recording"),
+                         (lambda: numpy.subtract.reduce(x), "with these arguments"), (lambda: x["a"], "is no")):
+        with pytest.raises((TypeError, IndexError), match=error):
+            wrong()
+    with pytest.raises(IndexError):
+        x[[3]]
+
+
+def test_minimization_with_factors_of_numpy():
+    factor = numpy.array([1.0, 2.0])
+    for loss in (lambda p: (factor * p).sum() ** 2 + ((p - 1) ** 2).sum(), lambda p: (p * factor).sum() ** 2 + ((p - 1) ** 2).sum()):
+        p = numpy.ones(2)
+        weft.minimize(loss, p, gradient_tolerance=1e-10)
+        assert numpy.allclose(p, numpy.linalg.solve(numpy.outer(factor, factor) + numpy.eye(2), numpy.ones(2)), atol=1e-6)
+
+
+def test_a_tape_gives_derivatives_after_its_block():
+    x = weft.asarray(V)
+    with weft.tape(x) as t:
+        loss = weft.sum(x * x)
+        with pytest.raises(ValueError, match="after the block"):
+            t.grad(loss, x)
+        slope = weft.grad(lambda x: weft.sum(x**3))(x)
+        along = weft.sum(slope * D)
+    assert t.grad(along, x).tolist() == (6 * V * D).tolist()

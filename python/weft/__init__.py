@@ -17,7 +17,7 @@ from ._show import history, images_in_notebooks, png
 from ._text import evaluate
 from ._c_functions import *  # noqa: F403
 from ._functions import *  # noqa: F403
-from . import _indexing, _methods  # noqa: F401
+from . import _indexing, _methods, _numpy_values  # noqa: F401
 from ._c_traced import texture_read
 from .derivatives import *  # noqa: F403
 from .files import File, Meta, append, create_file, format_named, load, load_region, open_file, open_movie, probe, save

@@ -55,7 +55,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike = _weft.f32) 
 
 def concatenate(arrays: Sequence[ArrayLike], axis: SupportsIndex | None = 0) -> Array:
     """Arrays one after the other along an axis; None: their elements in C order."""
-    parts = [asarray(a) for a in arrays]
+    parts = [operand(a) for a in arrays]
     if not parts:
         raise ValueError("concatenate: there are no arrays")
     if axis is None:
@@ -66,6 +66,10 @@ def concatenate(arrays: Sequence[ArrayLike], axis: SupportsIndex | None = 0) -> 
             d != axis and a != b for d, (a, b) in enumerate(zip(p.shape, parts[0].shape))
         ):
             raise ShapeError(f"concatenate: {p.shape} and {parts[0].shape} differ beside axis {axis}")
+    value = next((p for p in parts if isinstance(p, Value)), None)
+    if value is not None:
+        dtype = result_type(*(empty(0, p.dtype) for p in parts))
+        return value._concat(tuple(p.astype(dtype) for p in parts), axis)
     shape = list(parts[0].shape)
     shape[axis] = sum(p.shape[axis] for p in parts)
     made = _weft._empty_beside(tuple(shape), result_type(*parts), parts[0].device, parts)
@@ -90,7 +94,7 @@ def _of_lists(lists: Sequence[Any]) -> Array:
 
 def stack(arrays: Sequence[ArrayLike], axis: SupportsIndex = 0) -> Array:
     """Arrays of one shape side by side along a new axis."""
-    parts = [asarray(a) for a in arrays]
+    parts = [operand(a) for a in arrays]
     if not parts:
         raise ValueError("stack: there are no arrays")
     return concatenate([expand_dims(p, axis) for p in parts], axis)
@@ -126,8 +130,8 @@ def ravel(array: ArrayLike) -> Array:
 
 def flatten(array: ArrayLike) -> Array:
     """A copy of the elements in C order, along one axis."""
-    array = asarray(array)
-    return array.copy().reshape(array.size)
+    array = operand(array)
+    return ravel(array) if isinstance(array, Value) else array.copy().reshape(array.size)
 
 
 def squeeze(array: ArrayLike, axis: Axes = None) -> Array:
@@ -197,7 +201,7 @@ def _roll(array: Array, shift: SupportsIndex, axis: SupportsIndex) -> Array:
 def roll(array: ArrayLike, shift: SupportsIndex | Sequence[SupportsIndex], axis: Axes = None) -> Array:
     """The elements moved along axes; those that leave at one end come in at the other. None: in C order. A shift for
     each axis, or one for all."""
-    array = asarray(array)
+    array = operand(array)
     if axis is None:
         return roll(ravel(array), shift, 0).reshape(array.shape)
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
@@ -212,9 +216,13 @@ def roll(array: ArrayLike, shift: SupportsIndex | Sequence[SupportsIndex], axis:
 
 def tile(array: ArrayLike, times: int | Sequence[int]) -> Array:
     """The array repeated side by side `times` along its last axes: a number for each, or one number."""
-    array = asarray(array)
+    array = operand(array)
     many = tuple(times) if isinstance(times, (tuple, list)) else (times,)
     many = (1,) * (array.ndim - len(many)) + many
+    if isinstance(array, Value):
+        for axis, n in enumerate(many):
+            array = concatenate([array.reshape((1,) * (len(many) - array.ndim) + array.shape)] * n, axis)
+        return array
     return _tile(array.reshape((1,) * (len(many) - array.ndim) + array.shape), many)
 
 
@@ -310,6 +318,10 @@ def searchsorted(sorted: ArrayLike, values: ArrayLike, side: str = "left") -> Ar
 
 def repeat(array: ArrayLike, repeats: int | ArrayLike, axis: SupportsIndex | None = None) -> Array:
     """Each element of an axis `repeats` times in a row: one number, or one for each element; None: in C order."""
+    if isinstance(array, (Value, Variable)):
+        array = operand(array)
+        array, axis = (ravel(array), 0) if axis is None else (array, axis_of(axis, array.ndim))
+        return take(array, repeat(iota(array.shape[axis], None, _weft.i64), repeats), axis)
     if isinstance(repeats, int):
         return _repeat(array, repeats, axis)
     array, counts = asarray(array), asarray(repeats)
@@ -321,7 +333,7 @@ def repeat(array: ArrayLike, repeats: int | ArrayLike, axis: SupportsIndex | Non
 
 def take(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex | None = None) -> Array:
     """The elements at these indices of an axis; None: in C order."""
-    array = asarray(array)
+    array = operand(array)
     if axis is None:
         array, axis = ravel(array), 0
     return array[(slice(None),) * axis_of(axis, array.ndim) + (asarray(indices),)]
@@ -329,7 +341,7 @@ def take(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex | None = None
 
 def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = -1) -> Array:
     """For each index of `indices` the element at this index of its line along the axis; argsort gives such indices."""
-    array, indices = asarray(array), asarray(indices)
+    array, indices = operand(array), asarray(indices)
     axis = axis_of(axis, array.ndim)
     key = tuple(indices if d == axis else iota((n,) + (1,) * (array.ndim - 1 - d)).to_device(indices.device)
                 for d, n in enumerate(array.shape))
@@ -386,7 +398,7 @@ def matmul(a: ArrayLike, b: ArrayLike) -> Array:
 
 def dot(a: ArrayLike, b: ArrayLike) -> Array:
     """The sum of products over the last axis of a and the last but one of b, as NumPy's dot."""
-    a, b = asarray(a), asarray(b)
+    a, b = operand(a), operand(b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if b.ndim <= 2:
@@ -408,7 +420,7 @@ def outer(a: ArrayLike, b: ArrayLike) -> Array:
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
     """Sums of products over axes of a and of b: the last ones and the first ones, or lists of both."""
-    a, b = asarray(a), asarray(b)
+    a, b = operand(a), operand(b)
     if isinstance(axes, int):
         axes = (range(a.ndim - axes, a.ndim), range(axes))
     left, right = (

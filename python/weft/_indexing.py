@@ -13,7 +13,7 @@ from ._arrays import has_buffer
 from ._c_functions import _assign_where, argsort, compress, flatnonzero, iota, min_max
 from ._functions import unravel_index
 from ._shapes import broadcast_shapes
-from ._weft import Array, BoundsError, Graph, ShapeError, asarray, empty, ops
+from ._weft import Array, BoundsError, Graph, ShapeError, Value, Variable, asarray, empty, ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def _as_index(part: Any) -> Any:
 
 def _beside(array: Array, index: Any, part: Any) -> Any:
     """An index of lists or other memory of the host where the array is."""
-    return index.to_device(array.device) if isinstance(index, Array) and not isinstance(part, Array) else index
+    moves = isinstance(array, Array) and isinstance(index, Array) and not isinstance(part, Array)
+    return index.to_device(array.device) if moves else index
 
 
 class _Split:
@@ -189,6 +190,20 @@ def get(array: Array, key: Any) -> Any:
     return made if order == list(range(len(order))) else made.transpose(order)
 
 
+def _get_of_value(value: Any, key: Any) -> Any:
+    """value[key] of a value of a recording of whole arrays, for keys with arrays or masks that are no values."""
+    if any(isinstance(part, (Value, Variable)) for part in (key if isinstance(key, tuple) else (key,))):
+        raise TypeError("a value is indexed by ints, slices, None, Ellipsis and arrays, not by values; g.read gathers")
+    s = _Split(value, key)
+    if not any(isinstance(p, Array) for p in s.indices):
+        return value[_plain(key)]
+    shape, order = s.shape + tuple(s.view.shape[d] for d in s.rest), s.result_order()
+    if 0 in shape:
+        return value.graph.input(empty(tuple(shape[d] for d in order), value.dtype))
+    made = s.turned._gather(tuple(s.places(value.graph, s.indices, s.shape)))
+    return made if order == list(range(len(order))) else made.transpose(order)
+
+
 def _plain(key: Any) -> tuple[Any, ...]:
     """A key in which numbers of other types are ints."""
     return tuple(part if _is_basic(part) else _as_index(part) for part in (key if isinstance(key, tuple) else (key,)))
@@ -303,4 +318,5 @@ def put(array: Array, key: Any, value: Any) -> None:
     graph.run()
 
 
+Value._take = _get_of_value
 _weft._set_wide_index(get, put)

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _weft
 from ._runtime import Runtime, TracedArray
-from ._trace import current, trace
+from ._trace import current, is_value, trace
 from ._c_gradients import _check_stored
 from ._weft import Array, Graph, asarray
 
@@ -45,6 +45,9 @@ def describe(name, x):
         return ("number", bool if isinstance(x, bool) else int if isinstance(x, int) else float), x
     if isinstance(x, static):
         return ("static", x), None
+    if is_value(x):
+        raise TypeError(f"argument '{name}' is a value of a recording, and kernels take arrays and numbers; a function that "
+                        "weft.minimize or a derivative within another one records consists of operations on whole arrays")
     if not isinstance(x, (str, bytes, tuple, type)) and not callable(x):
         if isinstance(x, list):
             raise TypeError(f"argument '{name}' is a list; weft.asarray makes an array, a tuple is a constant")

@@ -246,11 +246,12 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
 _FUNCTIONS = {"sum": {"axis", "keepdims"}, "prod": {"axis", "keepdims"}, "mean": {"axis", "keepdims"},
               "std": {"axis", "keepdims", "ddof"}, "var": {"axis", "keepdims", "ddof"}, "min": {"axis", "keepdims"},
               "max": {"axis", "keepdims"}, "all": {"axis", "keepdims"}, "any": {"axis", "keepdims"},
-              "cumsum": {"axis"}, "sort": {"axis"}, "argsort": {"axis"}, "median": {"axis", "keepdims"}, "where": set(),
-              "cumprod": {"axis"}, "diff": {"n", "axis"}, "concatenate": {"axis"}, "stack": {"axis"}, "take": {"axis"},
-              "take_along_axis": {"axis"}, "repeat": {"axis"}, "tile": set(), "dot": set(), "outer": set(),
-              "tensordot": {"axes"}, "roll": {"axis"}, "quantile": {"axis", "keepdims"},
-              "percentile": {"axis", "keepdims"}}
+              "cumsum": {"axis"}, "sort": {"axis"}, "argsort": {"axis"}, "median": {"axis", "keepdims"}, "where": set()}
+# Functions of NumPy that Weft computes, with the same arguments by place: how many, and those that may have names.
+_SHARED = {"cumprod": (2, {"axis"}), "diff": (3, {"n", "axis"}), "concatenate": (2, {"axis"}), "stack": (2, {"axis"}),
+           "take": (3, {"axis"}), "take_along_axis": (3, {"axis"}), "repeat": (3, {"axis"}), "tile": (2, set()),
+           "dot": (2, set()), "outer": (2, set()), "tensordot": (3, {"axes"}), "roll": (3, {"axis"}),
+           "quantile": (3, {"axis", "keepdims"}), "percentile": (3, {"axis", "keepdims"})}
 
 
 def _without_derivative(function):
@@ -314,6 +315,12 @@ def _array_function(self, function, types, args, options):
         arguments = _own_arguments(function, name, args, options)
         if arguments is not None:
             return own(*arguments[0], **arguments[1])
+    if name == "norm" and function.__module__ == "numpy.linalg" and len(args) == 1 and set(options) <= {"axis", "keepdims"}:
+        return own(args[0], "l2", **options)
+    if own is not None and name in _SHARED and function.__module__ == "numpy":
+        most, names = _SHARED[name]
+        if len(args) <= most and set(options) <= names:
+            return own(*args, **options)
     return function(*(_given_to_numpy(function, x) for x in args),
                     **{key: _given_to_numpy(function, x) for key, x in options.items()})
 

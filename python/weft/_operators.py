@@ -144,6 +144,10 @@ def _ewise(function: Any, *arrays: Any, out: Any = None) -> Any:
     """weft.ewise for what is not known yet (python/src/elementwise.c), and with `out`."""
     given = arrays
     arrays = [asarray(a) if isinstance(a, list) else a for a in arrays]
+    if current() is None and any(map(is_value, arrays)):  # of whole arrays: the operations are the same
+        if out is not None:
+            raise TypeError("weft.ewise: values of a recording are not stored in arrays; g.output(array, value) does that")
+        return function(*arrays)
     if out is None:
         made = _once(_Elementwise, function, len(arrays), 0).new_results(arrays)
         operator = _once(_Elementwise, function, len(arrays), len(made))

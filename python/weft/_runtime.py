@@ -462,7 +462,8 @@ def of_recorded(function: str, x: Any, *args: Any, **keywords: Any) -> Any:
                         f"{', '.join(sorted(OF_ARRAYS))}, and loops over elements are for the others")
     if name in OF_VALUES:
         return OF_VALUES[name](x, *args, **keywords)
-    raise TypeError(f"{function}() takes arrays, not a value of a recording")
+    raise TypeError(f"{function}() takes arrays, not a value of a recording, as in weft.minimize, weft.Graph and derivatives "
+                    f"within others; functions of values are {', '.join(sorted(OF_VALUES))}, those of shapes, and elementwise ones")
 
 
 _weft._set_of_recorded(of_recorded, TracedArray)

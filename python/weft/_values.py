@@ -90,9 +90,22 @@ def _running(name):
     return scanned
 
 
+def _norm(value, norm="l2", axis=None, *, keepdims=False):
+    value = _whole("norm", value)
+    size = ops.abs(value)
+    if norm == "max":
+        return size.max(axis, keepdims=keepdims)
+    if norm not in ("l1", "l2"):
+        raise ValueError(f"weft.norm: norm is 'l1', 'l2' or 'max', not {norm!r}")
+    if norm == "l1":
+        return size.sum(axis, keepdims=keepdims)
+    squares = value * value if value.dtype.kind != "c" else ops.real(value) ** 2 + ops.imag(value) ** 2
+    return ops.sqrt(squares.sum(axis, keepdims=keepdims))
+
+
 # Functions of values of recordings, by their names in weft.
 OF_VALUES = {"where": ops.select, "clip": clip, "round": round, "mean": _mean, "var": _var, "std": _std,
-             "count_nonzero": _count_nonzero,
+             "count_nonzero": _count_nonzero, "norm": _norm,
              **{name: _method(name) for name in ("sum", "prod", "min", "max", "all", "any")},
              **{name: _running(name) for name in ("cumsum", "cumprod")}}
 
@@ -189,7 +202,7 @@ def _part(name):
 for _kind in (Value, Variable):
     _kind.real, _kind.imag = property(_part("real")), property(_part("imag"))
     _kind.conj = _kind.conjugate = _part("conj")
-for _name in OF_VALUES.keys() - {"where", "clip", "round"}:
+for _name in OF_VALUES.keys() - {"where", "clip", "round", "norm"}:
     OF_VALUES[_name].__name__ = OF_VALUES[_name].__qualname__ = _name
     if not hasattr(Value, _name):
         setattr(Value, _name, OF_VALUES[_name])

@@ -43,13 +43,15 @@ class tape:
                     f"a tape watches arrays of weft, not {type(array).__name__}: weft.asarray(x) makes one of "
                     "the same memory"
                 )
-        self._watched, self._tape = watched, None  # type: tuple[Array, ...], Any
+        self._watched, self._tape, self._notes = watched, None, False  # type: tuple[Array, ...], Any, bool
 
     def __enter__(self) -> tape:
         self._tape = _c._tape_begin(self._watched)
+        self._notes = True
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        self._notes = False
         _c._tape_end(self._tape)
 
     if TYPE_CHECKING:
@@ -60,9 +62,14 @@ class tape:
         def grad(self, loss: Array, wrt: Sequence[Array]) -> list[Array]: ...
 
     def grad(self, loss: Array, wrt: Array | Sequence[Array]) -> Array | list[Array]:
-        """The derivative of an array of one real number with respect to a watched array; for a list of arrays a list."""
+        """The derivative of an array of one real number with respect to a watched array; for a list of arrays a list.
+
+        It is called after the block of the tape, which does not note what it computes."""
         if self._tape is None:
             raise ValueError("the tape has not begun: use it in a with statement")
+        if self._notes:
+            raise ValueError("tape.grad within the block of the tape gives constants for it; it is called after the block, and "
+                             "weft.grad(f) within the block has derivatives")
         if not isinstance(loss, Array):
             raise TypeError(f"tape.grad: the loss is {type(loss).__name__}, which the tape does not know; it is the array of "
                             "weft that the computation gives, before x.item() or float(x)")
@@ -172,8 +179,8 @@ class _Derivative(_Hiding):
                 loss, aux = self.parts(self.function(*args, **keywords))
                 if isinstance(loss, Value):
                     raise TypeError(f"{self.who}: {self.name} returns a value of a recording for arrays")
-                # A loss that depends on no argument is a constant.
-                grads = noted.grad(loss, wrt) if is_taped(loss) else [zeros_like(array) for array in wrt]
+                depends_on_them = is_taped(loss)
+            grads = noted.grad(loss, wrt) if depends_on_them else [zeros_like(array) for array in wrt]
         return loss, aux, grads[0] if self.one else tuple(grads)
 
     def in_one_launch(self, places: list[int], args: list[Any], keywords: Any) -> tuple[Any, Any, Any]:
