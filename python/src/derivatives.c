@@ -141,6 +141,31 @@ bool wfpy_check_stored(const char *name, const wf_array *array)
     return false;
 }
 
+PyObject *wfpy_apart(PyObject *array, const wf_array *to)
+{
+    wf_array *from = wfpy_notes() ? wfpy_array_of(array) : NULL;
+    if (PyErr_Occurred())
+        return NULL;
+    return from && from != to && wf_shares(from, to) ? wfpy_array_new(wf_array_copy(from)) : Py_NewRef(array);
+}
+
+bool wfpy_is_same_view(const wf_array *a, const wf_array *b)
+{
+    const wf_shape one = wf_array_shape(a), other = wf_array_shape(b);
+    int64_t steps[WF_MAX_RANK], others[WF_MAX_RANK];
+    void *first, *second;
+    if (!wfpy_notes() || !wf_shares(a, b) || wf_array_dtype(a) != wf_array_dtype(b) || one.rank != other.rank)
+        return false;
+    if (wf_map((wf_array *)a, &first, steps) != WF_OK || wf_map((wf_array *)b, &second, others) != WF_OK) {
+        wf_clear_error(wfpy.context); /* memory of a GPU */
+        return false;
+    }
+    bool same = first == second;
+    for (int d = 0; same && d < one.rank; ++d)
+        same = one.dim[d] == other.dim[d] && (one.dim[d] == 1 || steps[d] == others[d]);
+    return same;
+}
+
 static PyObject *notes(PyObject *self, PyObject *none)
 {
     (void)self, (void)none;

@@ -76,7 +76,10 @@ static PyObject *apply_eager(int op, PyObject *const *args, int n, PyObject *int
         return PyErr_NoMemory();
     bool is_long = false;
     for (int i = 0; i < n; ++i) {
-        if (!wfpy_convert(args[i], g, &o[i])) {
+        PyObject *read = array && wfpy_is_array(args[i]) ? wfpy_apart(args[i], array) : Py_NewRef(args[i]);
+        const bool converted = read && wfpy_convert(read, g, &o[i]);
+        Py_XDECREF(read);
+        if (!converted) {
             wf_drop(g);
             wf_clear_error(wfpy.context);
             return NULL;

@@ -252,6 +252,16 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value)
         return set_distributed(array, key, value);
     wf_array *view = array ? wfpy_view_of(array, key) : NULL;
     PyObject *from = view ? wfpy_as_array(value, WF_NONE) : NULL;
+    if (from && view && wfpy_array_of(from) && wfpy_is_same_view(view, wfpy_array_of(from))) {
+        wf_release(view); /* x[key] += y has changed the elements */
+        Py_DECREF(from);
+        return 0;
+    }
+    if (from) {
+        PyObject *apart = wfpy_apart(from, view);
+        Py_DECREF(from);
+        from = apart;
+    }
     wf_array *elements = from ? wfpy_array_of(from) : NULL, *there = NULL;
     int result = -1;
     if (elements && !wfpy_is_array(value) && wf_array_device(elements) != wf_array_device(view)) { /* host data */

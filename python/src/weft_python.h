@@ -432,6 +432,11 @@ bool wfpy_notes(void);
  * memory other libraries get, and for memory of other libraries in which a launch has stored. */
 bool wfpy_check_lent(const wf_array *array);
 bool wfpy_check_stored(const char *name, const wf_array *array);
+/* What a launch that stores `to` reads in place of a weft.Array: a copy, if a tape notes and both share memory, as a launch on
+ * a tape must not use two views that meet. A new reference; NULL: an exception. */
+PyObject *wfpy_apart(PyObject *array, const wf_array *to);
+/* True if a tape notes and both arrays have the same elements in the same places. */
+bool wfpy_is_same_view(const wf_array *a, const wf_array *b);
 
 /* ---- frozen.c ------------------------------------------------------------------------------------------------- */
 

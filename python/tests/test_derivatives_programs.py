@@ -333,3 +333,64 @@ def test_a_tape_gives_derivatives_after_its_block():
         slope = weft.grad(lambda x: weft.sum(x**3))(x)
         along = weft.sum(slope * D)
     assert t.grad(along, x).tolist() == (6 * V * D).tolist()
+
+
+# ---- views that are changed in place ---------------------------------------------------------------------------------
+
+
+def scaled_part(a):
+    b = a * 2
+    b[1:] *= 3
+    b[0] *= b[1]
+    b[::2] += a[::2]
+    return weft.sum(b * b)
+
+
+def diffused(a):
+    u = a.copy()
+    for _ in range(3):
+        u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+    return weft.sum(u * u)
+
+
+def shifted(a):
+    u = a * a
+    u[1:] = u[:-1]
+    u[1:] += u[:-1]
+    u[:] = u[::-1]
+    u *= u[1]
+    return weft.sum(u**3 * X)
+
+
+def rows(a):
+    b = a.reshape(2, 3) * 1
+    b.T[0] *= 2
+    b[:, 1:] -= b[:, :1]
+    b[1, None] *= b[0]
+    b[[0, 1], [1, 1]] *= 3
+    b[b > 1] *= b[b > 1]
+    return weft.sum(b * b)
+
+
+def own_view(a):
+    c = a[1:]
+    c *= 2
+    a[1:] = c
+    a[...] = a
+    a[0] = a[1]
+    return weft.sum(a * a)
+
+
+@pytest.mark.parametrize("function", [scaled_part, diffused, shifted, rows, own_view])
+def test_views_that_are_changed(function):
+    assert numpy.allclose(weft.grad(function)(X), differences(lambda x: function(x.copy()), X), rtol=1e-6, atol=1e-6)
+
+
+def test_a_kernel_that_reads_what_it_stores_elsewhere_is_refused():
+    def loss(a):
+        b = a * 2
+        weft.ewise(lambda x, y: x * y, b[:-1], b[:-1], out=b[1:])
+        return weft.sum(b)
+
+    with pytest.raises(weft.UnsupportedError, match="a copy in place of the view that is read"):
+        weft.grad(loss)(X)

@@ -10,7 +10,7 @@ from ._c_gradients import adjoint, depends, is_taped, jvp, tangent, vjp
 from ._c_hooks import check_gradient, minimize
 from . import _c_rules as _rules
 from ._arrays import zeros_like
-from ._weft import _Hiding, Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray
+from ._weft import _Hiding, ArgumentError, Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +80,16 @@ class tape:
                                 f"{type(x).__name__}")
         grads = _c._tape_grad(self._tape, loss, [wrt] if one else wrt)
         return grads[0] if one else grads
+
+
+def _grads(noted: tape, loss: Array, wrt: list[Array], followed: bool) -> list[Array]:
+    """The derivatives on a tape; zeros if the loss is not followed by the tape, and so is a constant."""
+    try:
+        return noted.grad(loss, wrt)  # fails if the tape has met what it cannot differentiate
+    except ArgumentError:
+        if followed:
+            raise
+        return [zeros_like(array) for array in wrt]
 
 
 # ---- derivatives of functions ----------------------------------------------------------------------------------------
@@ -179,8 +189,8 @@ class _Derivative(_Hiding):
                 loss, aux = self.parts(self.function(*args, **keywords))
                 if isinstance(loss, Value):
                     raise TypeError(f"{self.who}: {self.name} returns a value of a recording for arrays")
-                depends_on_them = is_taped(loss)
-            grads = noted.grad(loss, wrt) if depends_on_them else [zeros_like(array) for array in wrt]
+                followed = is_taped(loss)
+            grads = _grads(noted, loss, wrt, followed)
         return loss, aux, grads[0] if self.one else tuple(grads)
 
     def in_one_launch(self, places: list[int], args: list[Any], keywords: Any) -> tuple[Any, Any, Any]:

@@ -182,9 +182,11 @@ static void check_overlaps(wf_tape *t, const wf__noted *s)
         for (uint32_t k = 0; s->stored[i] && s->memory[i] && k < s->n; ++k)
             if (i != k && s->memory[k] == s->memory[i] && wf__array_may_meet(s->array[i], s->array[k]) &&
                 !(s->rule.size && s->array[i] == s->array[k]))
-                fail(t, WF_ERR_UNSUPPORTED,
-                     "a launch that stores into one view of an array and uses another one that meets "
-                     "it cannot be on a tape");
+                fail(
+                    t, WF_ERR_UNSUPPORTED,
+                    "%s stores into one view of an array and uses another one that meets it, which cannot be on a tape; "
+                    "a copy in place of the view that is read can",
+                    s->kept.name ? s->kept.name : "a launch");
 }
 
 void wf__tape_note(wf_context *ctx, const wf__request *r)
