@@ -264,6 +264,51 @@ static void sums_over_rows(void **state)
     check_sums(WF_F64, 3, 11, 3);
 }
 
+/* Elements that all points read before and after a block, so that two reads of each are sums: y = sum of w (x + w turns), and
+ * of a single number, which has no index. Seven rows and 11 weights are several kernels. */
+static void sums_of_reads_beside_a_block(void **state)
+{
+    (void)state;
+    enum { ROWS = 7, COLUMNS = 3, WEIGHTS = 11, TURNS = 40 };
+    for (int scalar = 0; scalar < 2; ++scalar) {
+        const int weights = scalar ? 1 : WEIGHTS;
+        wf_array *x = random_array(WF_SHAPE(ROWS, COLUMNS), 5), *y = wf_like(x),
+                 *up = random_array(WF_SHAPE(ROWS, COLUMNS), 6);
+        wf_array *w = scalar ? random_array((wf_shape){ .rank = 0 }, 7) : random_array(WF_SHAPE(WEIGHTS), 7);
+        wf_array *gw = wf_like(w);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(ROWS, COLUMNS));
+        wf_val i = wf_index(g, 0), sum = wf_const(g, WF_F64, 0), k;
+        wf_var turns = wf_local(g, WF_F64, 0);
+        wf_val before[WEIGHTS];
+        for (int j = 0; j < weights; ++j)
+            before[j] = scalar ? wf_read_n(g, w, (wf_vals){ NULL, 0 }) : wf_read(g, w, j);
+        WF_FOR (g, k, 0, TURNS, 1) {
+            wf_inc(turns, wf_select(wf_lt(k, wf_add(i, TURNS)), 1, 0));
+        }
+        WF_END(g);
+        for (int j = 0; j < weights; ++j) {
+            wf_val after = scalar ? wf_read_n(g, w, (wf_vals){ NULL, 0 }) : wf_read(g, w, j);
+            sum = wf_add(sum, wf_mul(before[j], wf_add(wf_in(g, x), wf_mul(after, turns))));
+        }
+        wf_out(g, y, sum);
+        OK(ctx, wf_adjoint(g, WF_ARRAYS(y), WF_ARRAYS(up), WF_ARRAYS(w), WF_ARRAYS(gw)));
+        double *xs = contents(x), *ups = contents(up), *ws = contents(w), *got = contents(gw);
+        for (int j = 0; j < weights; ++j) {
+            double want = 0;
+            for (int p = 0; p < ROWS * COLUMNS; ++p)
+                want += ups[p] * (xs[p] + 2 * ws[j] * TURNS);
+            if (!(fabs(got[j] - want) <= 1e-12 * (1 + fabs(want))))
+                fail_msg("derivative %d of %d is %.17g, not %.17g", j, weights, got[j], want);
+        }
+        double *const read[] = { xs, ups, ws, got };
+        for (size_t j = 0; j < sizeof read / sizeof *read; ++j)
+            free(read[j]);
+        wf_array *const used[] = { x, y, up, w, gw };
+        for (size_t j = 0; j < sizeof used / sizeof *used; ++j)
+            wf_release(used[j]);
+    }
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -299,9 +344,8 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transposes),
-        cmocka_unit_test(stencil_of_a_stencil),
-        cmocka_unit_test(sums_over_rows),
+        cmocka_unit_test(transposes),     cmocka_unit_test(stencil_of_a_stencil),
+        cmocka_unit_test(sums_over_rows), cmocka_unit_test(sums_of_reads_beside_a_block),
         cmocka_unit_test(refused),
     };
     return RUN_ON_ALL(tests);

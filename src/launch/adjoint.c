@@ -284,7 +284,13 @@ typedef struct sums { /* sums of one kernel, over some rows of the space, whose 
     uint32_t n;
     int64_t first, points; /* the first row; points of the kernel along the axis of rows */
     int rows;              /* rows that a point of the kernel adds up */
+    bool continues;        /* an earlier kernel has set the element of read[0] */
 } sums;
+
+static bool is_same_element(const sum_read *x, const sum_read *y)
+{
+    return !memcmp(x->index, y->index, sizeof x->index);
+}
 
 static int compare_reads(const void *x, const void *y)
 {
@@ -384,7 +390,14 @@ static wf_array *element_of(wf_array *array, const int64_t *index)
     return view;
 }
 
-/* Runs a kernel of sums. The rows from the first one on set elements of the derivative, later ones add to them. */
+/* True if the next read of the kernel is one of the same element. */
+static bool has_neighbour(const sums *s, uint32_t i)
+{
+    return i + 1 < s->n && is_same_element(&s->read[i], &s->read[i + 1]);
+}
+
+/* Runs a kernel of sums. The rows from the first one on set elements of the derivative, later ones add to them. Reads of one
+ * element, as of two blocks, are neighbours, of which the last one gets the sum of all. */
 static wf_status run_sums(adjoint *a, const sums *s)
 {
     wf_shape space = a->of.space;
@@ -396,6 +409,10 @@ static wf_status run_sums(adjoint *a, const sums *s)
     if (e.map)
         add_rows(a, &e, s, value);
     for (uint32_t i = 0; i < s->n && e.map; ++i) {
+        if (i && is_same_element(&s->read[i - 1], &s->read[i]))
+            value[i] = wf__op2(e.to, WF__OP_add, value[i - 1], value[i]);
+        if (has_neighbour(s, i))
+            continue;
         wf_dtype wide = wf__is_complex(wf__dtype(e.to, value[i])) ? WF_C128 : WF_F64;
         sum[i] = (wf_reduced)(a->to, wide, (wf_val){ { 0, NULL } }, WF_JOIN_ADD);
         (wf_inc)(sum[i], wf__value(a->to, value[i]));
@@ -403,12 +420,15 @@ static wf_status run_sums(adjoint *a, const sums *s)
     if (a->to)
         wf_section(a->to, WF_SECTION_POST);
     for (uint32_t i = 0; i < s->n && e.map; ++i) {
+        if (has_neighbour(s, i))
+            continue;
+        const bool adds = s->first || (s->continues && is_same_element(s->read, &s->read[i]));
         wf_array *to = element_of(a->results.at[s->k], s->read[i].index);
         wf_val all = { sum[i] };
         if (!to)
             wf__poison(a->to, wf_last_status(a->g->ctx), "%s: out of memory", a->function);
         else
-            (wf_out)(a->to, to, s->first ? (wf_add)(wf_in(a->to, to), all) : all);
+            (wf_out)(a->to, to, adds ? (wf_add)(wf_in(a->to, to), all) : all);
         wf_release(to);
     }
     return run_kernel(a, &e);
@@ -427,7 +447,8 @@ static wf_status set_sums(adjoint *a, size_t k)
         const int64_t all = rank > 1 ? a->of.space.dim[rank - 2] : 1, rest = all % rows;
         const uint32_t most = (uint32_t)(WF__SUMS_OF_ROW * rows);
         for (uint32_t i = 0; i < n && status == WF_OK; i += most) {
-            sums s = { k, read + i, n - i < most ? n - i : most, 0, all / rows, rows };
+            sums s = { k, read + i, n - i < most ? n - i : most, 0, all / rows, rows, false };
+            s.continues = i && is_same_element(&read[i - 1], &read[i]);
             status = run_sums(a, &s);
             s.first = all - rest;
             s.points = 1;
