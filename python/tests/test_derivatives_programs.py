@@ -394,3 +394,41 @@ def test_a_kernel_that_reads_what_it_stores_elsewhere_is_refused():
 
     with pytest.raises(weft.UnsupportedError, match="a copy in place of the view that is read"):
         weft.grad(loss)(X)
+
+
+# ---- numbers as arguments of kernels ---------------------------------------------------------------------------------
+
+
+@weft.kernel
+def scale(i, a, s, out):
+    factor = weft.exp(s) if s > 0 else -s
+    out[i] = a[i] * s + factor * 2 - s / (1 + a[i]) + weft.maximum(s, 0.5)
+
+
+def test_numbers_that_a_kernel_gets_have_derivatives():
+    def loss(a, s):
+        out = weft.empty(3, "f64")
+        scale(a, s, out)
+        return weft.sum(out * D)
+
+    def expected(s):
+        slope = numpy.exp(s) if s > 0 else -1
+        return D * s + D * s / (1 + V) ** 2, (D * (V + 2 * slope - 1 / (1 + V) + (s > 0.5))).sum()
+
+    for s in (2.0, -0.5):
+        by_a, by_s = weft.grad(loss, (0, 1))(V, s)
+        for found, wanted in zip((by_a, by_s), expected(s)):
+            assert numpy.allclose(found, wanted)
+        values = [loss(V, number).item() for number in (s, numpy.array(s), weft.asarray(s), numpy.float64(s))]
+        assert numpy.allclose(values, values[0])
+
+
+def test_arrays_without_axes_in_kernels_are_written_by_index():
+    @weft.kernel
+    def total(i, /, a, s, out):
+        out[()] += a[i] * s
+        a[i] = s
+
+    a, out = V.copy(), numpy.zeros(())
+    total(a, numpy.array(3.0), out)
+    assert out == 18 and a.tolist() == [3, 3, 3]

@@ -30,19 +30,27 @@ def _reduction(name: str) -> Any:
     return reduced
 
 
-def _no_element(symbol: str) -> Any:
-    def refused(self, *others):  # type: ignore[no-untyped-def]
+def _element(x: Any) -> Any:
+    """The element of an array without axes in a traced function; else the object itself."""
+    return x[()] if type(x) is TracedArray and not x.ndim else x
+
+
+def _of_element(name: str, symbol: str) -> Any:
+    def operated(self, *others):  # type: ignore[no-untyped-def]
+        if not self.ndim:
+            return getattr(self[()], name)(*map(_element, others))
         raise TypeError(f"{symbol} of {self!r}: an element has {self.axes} {'index' if self.axes == 1 else 'indices'}, and "
                         f"{len(self.prefix)} {'is' if len(self.prefix) == 1 else 'are'} given")
 
-    return refused
+    operated.__name__ = name
+    return operated
 
 
 class TracedArray:
     """An array in a traced function: a[i, j] reads, a[i, j] = v writes, a[i, j, "mirror"] reads with a border mode.
 
     Modes: "clamp", "periodic", "mirror", "reflect", and "value" with the value: a[i, j, "value", 0]. Fewer indices than
-    axes give the rest of the array: a[i][j] is a[i, j].
+    axes give the rest of the array: a[i][j] is a[i, j]. An array without axes stands for its element in arithmetic.
     """
 
     __slots__ = ("array", "axes", "prefix", "own")
@@ -131,7 +139,7 @@ class TracedArray:
         if border is not None:
             raise TypeError("a border mode is for reading")
         self._note(index)
-        graph().write(self.array, index, value)
+        graph().write(self.array, index, _element(value))
 
     def _note(self, index):
         """Notes an access that every point makes to its own element: the array is as large as the space."""
@@ -148,10 +156,11 @@ class TracedArray:
         """An element; see weft.Graph.read."""
         return self[(*self._tuple(index), *(() if border is None else (border,)), *(() if other is None else (other,)))]
 
-    __add__, __sub__, __mul__, __truediv__, __floordiv__, __mod__, __pow__ = map(_no_element, "+ - * / // % **".split())
-    __radd__, __rsub__, __rmul__, __rtruediv__, __rfloordiv__, __rmod__, __rpow__ = map(
-        _no_element, "+ - * / // % **".split())
-    __lt__, __le__, __gt__, __ge__, __neg__ = map(_no_element, "< <= > >= -".split())
+    for _name, _symbol in zip("add sub mul truediv floordiv mod pow".split(), "+ - * / // % **".split()):
+        for _form in (f"__{_name}__", f"__r{_name}__"):
+            locals()[_form] = _of_element(_form, _symbol)
+    for _name, _symbol in zip("lt le gt ge neg".split(), "< <= > >= -".split()):
+        locals()[f"__{_name}__"] = _of_element(f"__{_name}__", _symbol)
     sum, prod, mean, count_nonzero = map(_reduction, ("sum", "prod", "mean", "count_nonzero"))
     min, max, all, any = map(_reduction, ("min", "max", "all", "any"))
 
@@ -483,6 +492,9 @@ def call(function, *args, **keywords):
         raise TypeError(f"{function.__name__} of {_module(function)} in a traced function is called once, while the "
                         "function is recorded, so that all points would have the same number; weft.random makes arrays "
                         "of random numbers, and weft.random.Pcg32(weft.graph(), seed, i) a generator of each point i")
+    if kind.__name__ == "ufunc" or (kind is types.BuiltinFunctionType and function is not builtins.len and
+                                    function.__module__ in ("weft.ops", "math", "builtins")):
+        args = tuple(map(_element, args))
     if args and (type(args[0]) is TracedArray or is_value(args[0])) and _has_own(function, args[0], kind):
         return of_recorded(name_of(function), *args, **keywords)
     if kind is types.FunctionType:
