@@ -432,3 +432,14 @@ def test_arrays_without_axes_in_kernels_are_written_by_index():
     a, out = V.copy(), numpy.zeros(())
     total(a, numpy.array(3.0), out)
     assert out == 18 and a.tolist() == [3, 3, 3]
+
+
+def test_checks_of_rules_without_a_forward_derivative():
+    def rectified(slope):
+        return weft.custom(lambda x: weft.maximum(x, 0), vjp=lambda inputs, outputs, seeds: seeds[0] * slope(inputs[0]))
+
+    right, wrong = rectified(lambda x: weft.where(x > 0, 1.0, 0.0)), rectified(lambda x: weft.where(x > 0, 2.0, 0.0))
+    x = numpy.array([1.0, -2.0, 3.0])
+    found = weft.check_gradient(lambda p: (right(p) ** 2).sum(), x)
+    assert not found["differs"] and numpy.isnan(found["forward"])
+    assert weft.check_gradient(lambda p: (wrong(p) ** 2).sum(), x)["differs"]
