@@ -372,8 +372,14 @@ def test_derivatives_of_derivatives():
     mixed = weft.grad(lambda s: weft.grad(cube)(weft.asarray([1.0, 2.0]), s).sum())  # by what the inner one uses
     assert mixed(2.0).item() == 15
     assert weft.grad(lambda x: weft.grad(lambda y: 3.0)(x).sum())(numpy.ones(2)).tolist() == [0, 0]
-    with pytest.raises(weft.UnsupportedError):
-        weft.grad(lambda x: weft.grad(lambda y: (y.sum(), 1), has_aux=True)(x)[0].sum())(numpy.ones(2))
+
+    def with_aux(x):
+        slope, aux = weft.grad(lambda y: ((y**3).sum(), {"square": y * y, "name": "y", "parts": (y + 1, 2)}), has_aux=True)(x)
+        assert isinstance(aux["square"], weft.Array) and aux["name"] == "y" and aux["parts"][1] == 2
+        return (slope + aux["square"] * aux["parts"][0]).sum()
+
+    a = numpy.array([1.0, 2.0])
+    assert numpy.allclose(weft.grad(with_aux)(a), 6 * a + 3 * a * a + 2 * a)
 
 
 @pytest.mark.parametrize("function, arguments, error, text", [

@@ -1,16 +1,17 @@
-"""Derivatives: of functions (grad, value_and_grad), of values (grad, vjp, jvp), of operators (adjoint, tangent),
-through launches (tape); minimization."""
+"""Derivatives: of functions (grad, value_and_grad, vjp, jvp, jacobian, hessian), of values (grad, vjp, jvp), of operators
+(adjoint, tangent), through launches (tape); minimization."""
 from __future__ import annotations
 
+import threading
 import types
 
 from . import _c_gradients as _c
 from ._c_derivatives import replace_gradient, stop
-from ._c_gradients import adjoint, depends, is_taped, jvp, tangent, vjp
+from ._c_gradients import adjoint, depends, is_taped, tangent
 from ._c_hooks import check_gradient, minimize
 from . import _c_rules as _rules
-from ._arrays import zeros_like
-from ._weft import _Hiding, ArgumentError, Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray
+from ._arrays import zeros, zeros_like
+from ._weft import _Hiding, ArgumentError, Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray, empty, f64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from ._typing import ArrayLike
 
 __all__ = [
-    "adjoint", "check_gradient", "custom", "custom_arrays", "depends", "fixed_point", "grad", "is_taped", "jvp",
-    "minimize", "replace_gradient", "stop", "tangent", "tape", "value_and_grad", "vjp",
+    "adjoint", "check_gradient", "custom", "custom_arrays", "depends", "fixed_point", "grad", "hessian", "is_taped",
+    "jacobian", "jvp", "minimize", "replace_gradient", "stop", "tangent", "tape", "value_and_grad", "vjp",
 ]
 
 
@@ -95,6 +96,29 @@ def _grads(noted: tape, loss: Array, wrt: list[Array], followed: bool) -> list[A
 # ---- derivatives of functions ----------------------------------------------------------------------------------------
 
 
+def _checked(what: str, x: Any) -> Array:
+    """An argument as an array that has derivatives."""
+    if isinstance(x, (tuple, list, dict, str, bytes, type(None))) or callable(x):
+        raise TypeError(f"{what} is {type(x).__name__}; derivatives are with respect to arrays and numbers: "
+                        "weft.asarray makes an array of a list, argnums names several arguments")
+    array = asarray(x)
+    if array.dtype.kind not in "fc":
+        raise DtypeError(f"{what} is {array.dtype}; derivatives are with respect to floats and complex numbers")
+    return array
+
+
+def _kept(x: Any) -> Any:
+    """What a recorded function returns, with arrays in place of values, which are ready after the recording has run."""
+    if isinstance(x, Value):
+        return x.keep()
+    if isinstance(x, dict):
+        return {key: _kept(part) for key, part in x.items()}
+    if isinstance(x, (tuple, list)):
+        parts = map(_kept, x)
+        return x._make(parts) if hasattr(x, "_make") else type(x)(parts)
+    return x
+
+
 class _Derivative(_Hiding):
     """A function that calls another one and also gives its derivatives with respect to some of its arguments.
 
@@ -125,15 +149,7 @@ class _Derivative(_Hiding):
         return places
 
     def checked(self, place: int, x: Any) -> Array:
-        """An argument as an array that has derivatives."""
-        what = f"{self.who}: argument {place} of {self.name}"
-        if isinstance(x, (tuple, list, dict, str, bytes, type(None))) or callable(x):
-            raise TypeError(f"{what} is {type(x).__name__}; derivatives are with respect to arrays and numbers: "
-                            "weft.asarray makes an array of a list, argnums names several arguments")
-        array = asarray(x)
-        if array.dtype.kind not in "fc":
-            raise DtypeError(f"{what} is {array.dtype}; derivatives are with respect to floats and complex numbers")
-        return array
+        return _checked(f"{self.who}: argument {place} of {self.name}", x)
 
     def watched(self, place: int, x: Any) -> Array:
         """A copy of an argument, in memory that nothing else names, so that other uses of the argument are constants.
@@ -194,21 +210,20 @@ class _Derivative(_Hiding):
         return loss, aux, grads[0] if self.one else tuple(grads)
 
     def in_one_launch(self, places: list[int], args: list[Any], keywords: Any) -> tuple[Any, Any, Any]:
-        if self.has_aux:
-            raise UnsupportedError(f"{self.who}: has_aux within a tape or another derivative")
         arrays = [self.checked(place, args[place]) for place in places]
         graph = Graph()
         for place, array in zip(places, arrays):
             value = graph.input(array)
             args[place] = replace_gradient(value, value)  # other uses of the array are constants
-        loss, _ = self.parts(self.function(*args, **keywords))
-        if not isinstance(loss, Value):
-            return loss, None, [zeros_like(array) for array in arrays]  # it does not depend on the arguments
-        found = _c.grad(loss, [args[place] for place in places])
-        kept = loss.keep()
-        grads = [g.keep() if isinstance(g, Value) else zeros_like(array) for g, array in zip(found, arrays)]
+        loss, aux = self.parts(self.function(*args, **keywords))
+        if isinstance(loss, Value):
+            found = _c.grad(loss, [args[place] for place in places])
+        else:
+            found = [0.0] * len(arrays)  # it does not depend on the arguments
+        loss, aux = _kept((loss, aux))
+        grads = [_kept(g) if isinstance(g, Value) else zeros_like(array) for g, array in zip(found, arrays)]
         graph.run()
-        return kept, None, grads
+        return loss, aux, grads
 
 
 class _Gradient(_Derivative):
@@ -293,6 +308,229 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
     return _ValueAndGradient(function, argnums, has_aux)
 
 
+# ---- products with Jacobians ----------------------------------------------------------------------------------------
+
+
+if TYPE_CHECKING:
+    @overload
+    def jvp(outs: Callable[..., Any], wrt: Sequence[ArrayLike], directions: Sequence[ArrayLike]) -> tuple[Any, Any]: ...
+
+    @overload
+    def jvp(outs: Value | Array, wrt: Any, directions: Any) -> Any: ...
+
+    @overload
+    def jvp(outs: Sequence[Value | Array], wrt: Any, directions: Any) -> list[Any]: ...
+
+
+def jvp(outs: Any, wrt: Any, directions: Any) -> Any:
+    """The derivative of a function, or of values of a recording, in a direction.
+
+    jvp(f, primals, tangents), as in JAX: (f(*primals), its derivative in the direction in which each argument changes by
+    its tangent), two tuples of arrays. f consists of operations on whole arrays, which are recorded, or is a derivative of
+    such a function.
+
+    jvp(outs, wrt, directions): the derivative of a value, or a list of values, in the direction in which each of wrt changes.
+
+    >>> import weft
+    >>> value, slope = weft.jvp(lambda x: x * x, (weft.asarray([1.0, 2.0]),), (weft.asarray([1.0, 10.0]),))
+    >>> value.tolist(), slope.tolist()
+    ([1.0, 4.0], [2.0, 40.0])
+    """
+    if callable(outs):
+        return _jvp_of_function(outs, wrt, directions)
+    _check_lazy("weft.jvp", outs, wrt)
+    return _c.jvp(outs, wrt, directions)
+
+
+def _jvp_of_function(function: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    who = "weft.jvp"
+    if not all(isinstance(x, (tuple, list)) for x in (primals, tangents)) or len(primals) != len(tangents) or not primals:
+        raise TypeError(f"{who}: primals and tangents are tuples with one array for each argument of the function")
+    graph = _graph_of((*primals, *tangents))
+    recorded = graph is not None
+    graph = graph or Graph()
+    args, along = [], []
+    for place, (x, t) in enumerate(zip(primals, tangents)):
+        x = x if isinstance(x, Value) else graph.input(_checked(f"{who}: argument {place}", x))
+        t = t if isinstance(t, Value) else graph.input(asarray(t).astype(x.dtype, copy=False))
+        if t.shape != x.shape:
+            raise ShapeError(f"{who}: the tangent of argument {place} has shape {t.shape}, and the argument {x.shape}")
+        args.append(replace_gradient(x, x))  # other uses of the value are constants
+        along.append(t)
+    made = function(*args)
+    outs = list(made) if isinstance(made, (tuple, list)) else [made]
+    values = [x for x in outs if isinstance(x, Value)]
+    found = iter(_c.jvp(values, args, along) if values else ())
+    slopes = [next(found) if isinstance(x, Value) else 0.0 for x in outs]
+    slopes = [s if isinstance(s, Value) else zeros_like(_plain(x)) for s, x in zip(slopes, outs)]
+    if not recorded:
+        kept = _kept((outs, slopes))
+        graph.run()
+        outs, slopes = kept
+    return (tuple(outs), tuple(slopes)) if isinstance(made, (tuple, list)) else (outs[0], slopes[0])
+
+
+def _graph_of(args: Any) -> Graph | None:
+    return next((x.graph for x in args if isinstance(x, Value)), None)
+
+
+def _plain(x: Any) -> Array:
+    return empty(x.shape, x.dtype) if isinstance(x, Value) else asarray(x)
+
+
+if TYPE_CHECKING:
+    @overload
+    def vjp(outs: Callable[..., Any], *args: ArrayLike) -> tuple[Any, Callable[..., tuple[Any, ...]]]: ...
+
+    @overload
+    def vjp(outs: Any, seeds: Any, wrt: Value | Array) -> Any: ...
+
+    @overload
+    def vjp(outs: Any, seeds: Any, wrt: Sequence[Value | Array]) -> list[Any]: ...
+
+
+def vjp(outs: Any, *args: Any, **keywords: Any) -> Any:
+    """Products with the Jacobian of a function, or of values of a recording, from the left.
+
+    vjp(f, *primals), as in JAX: (f(*primals), back), where back(seed) is a tuple with the sum of seed times the derivative by
+    each argument. The seed is an array of the shape of the result; if f returns a tuple, it is a tuple, too. f is called
+    once, and is any code that weft.tape differentiates; within a tape or another derivative back calls it again.
+
+    vjp(outs, seeds, wrt): the sum over k of the derivative of the value outs[k] by wrt, transposed, times seeds[k].
+
+    >>> import weft
+    >>> value, back = weft.vjp(lambda x: x * x, weft.asarray([1.0, 2.0]))
+    >>> value.tolist(), back(weft.asarray([1.0, 10.0]))[0].tolist()
+    ([1.0, 4.0], [2.0, 40.0])
+    """
+    if not callable(outs):
+        if len(args) == 2 or "wrt" in keywords:
+            _check_lazy("weft.vjp", outs, args[1] if len(args) == 2 else keywords["wrt"])
+        return _c.vjp(outs, *args, **keywords)
+    if keywords or not args:
+        raise TypeError("weft.vjp takes a function and its arguments by position")
+    if _graph_of(args) is not None or _c._notes():
+        return _vjp_recorded(outs, args)
+    wrt = [_checked(f"weft.vjp: argument {place}", x).copy() for place, x in enumerate(args)]
+    with tape(*wrt) as noted:
+        made = outs(*wrt)
+        results = [asarray(x) for x in (made if isinstance(made, (tuple, list)) else [made])]
+        followed = any(map(is_taped, results))
+        loss = zeros((), f64)
+        _seeded(results, [loss])
+
+    def back(seed: Any) -> tuple[Array, ...]:
+        _seeds.now = _seeds_of(made, results, seed)
+        if any(isinstance(s, Array) and is_taped(s) for s in _seeds.now):
+            raise UnsupportedError("weft.vjp: a seed depends on an array that a tape or weft.grad differentiates; the function is "
+                                   "given to weft.vjp within that tape, too")
+        return tuple(_grads(noted, loss, wrt, followed))
+
+    return made, back
+
+
+def _seeds_of(made: Any, results: list[Any], seed: Any) -> list[Any]:
+    """The seeds of results, one for each."""
+    several = isinstance(made, (tuple, list))
+    if isinstance(seed, tuple) and not several:
+        raise TypeError("weft.vjp: the seed is a tuple, and the function returns one array")
+    seeds = list(seed) if several else [seed]
+    if len(seeds) != len(results):
+        raise ValueError(f"weft.vjp: {len(seeds)} seeds for {len(results)} results")
+    for s, x in zip(seeds, results):
+        shape = s.shape if hasattr(s, "shape") else asarray(s).shape
+        if tuple(shape) != tuple(x.shape):
+            raise ShapeError(f"weft.vjp: a seed has shape {tuple(shape)}, and the result {tuple(x.shape)}")
+    return seeds
+
+
+def _vjp_recorded(function: Any, primals: Any) -> tuple[Any, Any]:
+    """vjp of values, or while a tape notes, when each call is one launch."""
+    graph = _graph_of(primals)
+
+    def recorded(to: Graph) -> tuple[list[Any], Any]:
+        values = [x if isinstance(x, Value) else to.input(_checked(f"weft.vjp: argument {place}", x))
+                  for place, x in enumerate(primals)]
+        args = [replace_gradient(x, x) for x in values]  # other uses of the values are constants
+        return args, function(*args)
+
+    if graph is not None:
+        args, made = recorded(graph)
+    else:
+        first = Graph()
+        made = _kept(recorded(first)[1])
+        first.run()
+
+    def back(seed: Any) -> tuple[Any, ...]:
+        to = graph if graph is not None else Graph()
+        wrt, out = (args, made) if graph is not None else recorded(to)
+        results = list(out) if isinstance(out, (tuple, list)) else [out]
+        seeds = _seeds_of(out, results, seed)
+        pairs = [(x, s) for x, s in zip(results, seeds) if isinstance(x, Value)]
+        found = _c.vjp([x for x, _ in pairs], [s for _, s in pairs], wrt) if pairs else [0.0] * len(wrt)
+        if graph is not None:
+            return tuple(found)
+        grads = tuple(_kept(g) if isinstance(g, Value) else zeros_like(asarray(x)) for g, x in zip(found, primals))
+        to.run()
+        return grads
+
+    return made, back
+
+
+class _Jacobian(_Derivative):
+    kind = "jacobian"
+
+    def _run(self, *args: Any, **keywords: Any) -> Any:
+        places, given = self.places(args), list(args)
+        if _c._notes() or any(isinstance(x, Value) for x in args):
+            raise UnsupportedError("weft.jacobian within a tape or another derivative; weft.vjp and weft.jvp are possible there")
+        wrt = [self.watched(place, given[place]) for place in places]
+        for place, array in zip(places, wrt):
+            given[place] = array
+        with tape(*wrt) as noted:
+            made = self.function(*given, **keywords)
+            if isinstance(made, (tuple, list, dict, type(None))):
+                raise TypeError(f"{self.who}: {self.name} returns {type(made).__name__} instead of an array")
+            out = asarray(made)
+            if out.dtype.kind == "c":
+                raise DtypeError(f"{self.who}: {self.name} returns complex numbers; their real and imaginary parts have one")
+            flat, followed = out.reshape(-1), is_taped(out)
+            elements = [flat[i] for i in range(out.size)]
+        found = [zeros((out.size, *x.shape), x.dtype) for x in wrt]
+        for i, element in enumerate(elements):
+            for all_rows, row in zip(found, _grads(noted, element, wrt, followed)):
+                all_rows[i] = row
+        found = [rows.reshape(out.shape + x.shape) for rows, x in zip(found, wrt)]
+        return found[0] if self.one else tuple(found)
+
+
+def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:
+    """A function that gives the derivatives of all elements of what `function` returns, an array, by all elements of an
+    argument: an array of the shape of the result followed by that of the argument. For a tuple of argument numbers a tuple.
+    The function is called once, and its launches are gone back through for each element of the result.
+
+    >>> import weft
+    >>> weft.jacobian(lambda x: x[:2] * x[1:])(weft.asarray([1.0, 2.0, 3.0])).tolist()
+    [[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]]
+    """
+    if not callable(function):
+        raise TypeError(f"weft.jacobian takes a function, not {type(function).__name__}")
+    return _Jacobian(function, argnums, False)
+
+
+def hessian(function: Callable[..., Any], argnums: int = 0) -> Any:
+    """A function that gives the second derivatives of `function`, which returns one real number, by an argument: the
+    Jacobian of its derivative. The function consists of operations on whole arrays.
+
+    >>> import weft
+    >>> weft.hessian(lambda x: x[0] * x[1] ** 2)(weft.asarray([1.0, 2.0])).tolist()
+    [[0.0, 4.0], [4.0, 2.0]]
+    """
+    if not isinstance(argnums, int):
+        raise TypeError(f"weft.hessian: argnums is an int, not {argnums!r}")
+    return jacobian(grad(function, argnums), argnums)
+
+
 class custom:
     """A function of values whose derivatives the program gives; it may be used as a decorator.
 
@@ -333,6 +571,16 @@ class custom_arrays:
 
     def __call__(self, inputs: Sequence[ArrayLike], outputs: Sequence[Array]) -> None:
         _rules.apply_to_arrays(self._rule, inputs, outputs)
+
+
+def _set_seeds(inputs: Any, outputs: Any, upstream: Any, grads: Any) -> None:
+    for grad_of, seed in zip(grads, _seeds.now):
+        if grad_of is not None:
+            grad_of[...] = seed
+
+
+_seeds = threading.local()  # `now`: those of the call of weft.vjp's second function
+_seeded = custom_arrays(lambda inputs, outputs: outputs[0].__setitem__(..., 0), _set_seeds, "weft.vjp")
 
 
 class fixed_point:
