@@ -32,12 +32,23 @@ static int told(const calc *c, wf_status status, const wf_ranks_error *error)
     return error->rank < 0 ? failed("%s", wf_ranks_message(c->ranks)) : failed("rank %d: %s", error->rank, error->text);
 }
 
+/* Prints why this rank ends the job; ranks after the first one, which are silent otherwise, do so, too. */
+static void print_abort(const char *text, void *user)
+{
+    const calc *c = user;
+    if (c->ranks)
+        fprintf(stderr, "weft: rank %d ends the job: %s\n", wf_ranks_rank(c->ranks), text);
+    else
+        fprintf(stderr, "weft: %s\n", text);
+}
+
 int ranks_begin(calc *c, int argc, char **argv)
 {
     wf_ranks_error error;
+    wf_ranks_mpi_options options = { .size = sizeof options, .abort = print_abort, .abort_user = c };
     if (wf_ranks_launched() < 2 || wants_to_be_alone(argc, argv))
         return -1;
-    if (wf_ranks_open_mpi(NULL, &c->ranks, &error) != WF_OK)
+    if (wf_ranks_open_mpi(&options, &c->ranks, &error) != WF_OK)
         return failed("%s; with --alone each process computes by itself", error.text);
     if (wf_ranks_rank(c->ranks) > 0) {
         stay_silent();

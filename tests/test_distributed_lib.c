@@ -524,6 +524,7 @@ static wf_status refuse(wf_ranks *ranks, void *user)
             strstr(wf_last_message(ctx), "wf_array_assign_where: 5 values for the 60 elements where the mask holds");
     wf_clear_error(ctx);
     right = right && wf_array_insert(line, x, (int64_t[]){ 0 }) == WF_ERR_SHAPE;
+    wf_clear_error(ctx);
     if (!right)
         fprintf(stderr, "%s: %s\n", wf_status_name(wf_last_status(ctx)), wf_last_message(ctx));
     wf_release(x);
@@ -538,13 +539,40 @@ static void refusals(void **state)
     assert_int_equal(wf_ranks_threads(3, refuse, NULL, NULL, NULL), WF_OK);
 }
 
+/* Ordinary regions go into a distributed array, and the call leaves no error. */
+static wf_status insert(wf_ranks *ranks, void *user)
+{
+    (void)user;
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_dist dist;
+    wf_dist_make(&WF_SHAPE(20, 6), wf_ranks_size(ranks), NULL, &dist);
+    wf_array *x = wf_empty_distributed(ctx, WF_F32, ranks, &dist), *parts = wf_full(ctx, WF_F32, WF_SHAPE(2, 4, 3), 5),
+             *places = wf_empty(ctx, WF_I64, WF_SHAPE(2, 2));
+    float sum = 0;
+    wf_array_fill(x, 1);
+    wf_upload(places, (int64_t[]){ 0, 0, 9, 2 }, 4 * sizeof(int64_t));
+    bool right = wf_array_insert_regions(x, parts, places) == WF_OK && wf_last_status(ctx) == WF_OK;
+    wf_array *all = wf_array_sum(x, WF_ALL_AXES);
+    right = wf_download(all, &sum, sizeof sum) == WF_OK && right && sum == 120 + 24 * 4;
+    wf_array *const made[] = { x, parts, places, all };
+    for (size_t i = 0; i < sizeof made / sizeof *made; ++i)
+        wf_release(made[i]);
+    wf_context_free(ctx);
+    return right ? WF_OK : WF_ERR_CONTRACT;
+}
+
+static void ordinary_regions(void **state)
+{
+    (void)state;
+    assert_int_equal(wf_ranks_threads(2, insert, NULL, NULL, NULL), WF_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_ranks),
-        cmocka_unit_test(other_grids),
-        cmocka_unit_test(compiled_code),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(other_grids),
+        cmocka_unit_test(compiled_code),       cmocka_unit_test(refusals),
+        cmocka_unit_test(ordinary_regions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,13 +27,16 @@ static int clean(void **state)
     return 0;
 }
 
-static int closed(void)
+/* The number in a variable of the library. */
+static int number_of(const char *variable)
 {
     void *library = dlopen(WEFT_FAKE_MPI, RTLD_LAZY | RTLD_LOCAL);
-    int *count = library ? dlsym(library, "fake_mpi_closed") : NULL;
-    assert_non_null(count);
-    return *count;
+    int *number = library ? dlsym(library, variable) : NULL;
+    assert_non_null(number);
+    return *number;
 }
+
+static int closed(void) { return number_of("fake_mpi_closed"); }
 
 /* Opens `library`, or what WEFT_MPI names, and fails with a text that has this part. */
 static void fails(wf_status expected, const char *part, const char *library, const void *communicator)
@@ -140,6 +143,32 @@ static void timeouts(void **state)
     wf_ranks_free(ranks);
 }
 
+static void keep_abort(const char *text, void *user)
+{
+    assert_int_not_equal(number_of("fake_mpi_aborted"), 7); /* the job has not ended */
+    keep(text, user);
+}
+
+static void aborts(void **state)
+{
+    (void)state;
+    wf_ranks_mpi_options o = { .size = sizeof o, .library = WEFT_FAKE_MPI, .abort = keep_abort, .abort_user = lines };
+    wf_ranks *ranks = NULL, *part = NULL;
+    assert_int_equal(wf_ranks_open_mpi(&o, &ranks, NULL), WF_OK);
+    assert_int_equal(wf_ranks_split(ranks, 0, 0, &part), WF_OK);
+    wf_ranks_abort(part, 6, "the part has no memory");
+    assert_int_equal(number_of("fake_mpi_aborted"), 6);
+    wf_ranks_abort(ranks, 7, NULL);
+    assert_int_equal(number_of("fake_mpi_aborted"), 7);
+    assert_string_equal(lines, "the part has no memory\n\n");
+    wf_ranks_free(part);
+    wf_ranks_free(ranks);
+    wf_ranks *silent = opens(WEFT_FAKE_MPI, NULL); /* without the option */
+    wf_ranks_abort(silent, 8, "nobody reads this");
+    assert_int_equal(number_of("fake_mpi_aborted"), 8);
+    wf_ranks_free(silent);
+}
+
 static void no_memory(void **state)
 {
     (void)state;
@@ -165,7 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(opened, clean),         cmocka_unit_test_setup(not_there, clean),
         cmocka_unit_test_setup(other_launcher, clean), cmocka_unit_test_setup(timeouts, clean),
-        cmocka_unit_test_setup(no_memory, clean),
+        cmocka_unit_test_setup(aborts, clean),         cmocka_unit_test_setup(no_memory, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,8 +45,8 @@ WF_API double wf_ranks_get_timeout(const wf_ranks *ranks);
 WF_API wf_status wf_ranks_split(wf_ranks *ranks, int colour, int key, wf_ranks **out);
 /* Frees a group; NULL is a no-op. Collective for groups of processes. Requests and counters must be freed before. */
 WF_API void wf_ranks_free(wf_ranks *ranks);
-/* Ends the work of all ranks. Processes are ended, with this exit code; calls of ranks that are threads fail from then
- * on with this text. */
+/* Ends the work of all ranks. Processes are ended, with this exit code, after wf_ranks_mpi_options.abort got the text;
+ * calls of ranks that are threads fail from then on with this text. */
 WF_API void wf_ranks_abort(wf_ranks *ranks, int code, const char *text);
 
 /* ---- messages ---------------------------------------------------------------------------------------------------
@@ -138,6 +138,10 @@ typedef struct wf_ranks_mpi_options {
     /* Called for each step of the search, with one line of text without an end of line. May be NULL. */
     void (*log)(const char *text, void *user);
     void *log_user;
+    /* Called by wf_ranks_abort before it ends the job, on the rank that aborts, with the text that says why. Groups that
+     * are split off inherit it. May be NULL. */
+    void (*abort)(const char *text, void *user);
+    void *abort_user; /* stays valid as long as the groups */
 } wf_ranks_mpi_options;
 /* Collective: a group of the processes that mpirun has started. Opens the library libweft_mpi-* for their MPI, and starts
  * MPI if the program has not (MPI_THREAD_FUNNELED); wf_ranks_free then ends it, once for all.

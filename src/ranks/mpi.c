@@ -244,6 +244,8 @@ static wf_status open_group(search *s, wf_ranks **out, wf_ranks_error *error)
         opened.ops->close(opened.group.group);
         return status;
     }
+    ranks->abort = s->options->abort;
+    ranks->abort_user = s->options->abort_user;
     status = take_timeout(ranks, error);
     if (status)
         wf_ranks_free(ranks);

@@ -92,8 +92,12 @@ void wf_ranks_free(wf_ranks *ranks)
 
 void wf_ranks_abort(wf_ranks *ranks, int code, const char *text)
 {
-    if (ranks)
-        ranks->ops->abort(ranks->group, code, text ? text : "");
+    if (!ranks)
+        return;
+    text = text ? text : "";
+    if (ranks->abort)
+        ranks->abort(text, ranks->abort_user);
+    ranks->ops->abort(ranks->group, code, text);
 }
 
 /* ---- splitting -------------------------------------------------------------------------------------------------- */
@@ -132,10 +136,13 @@ static wf_status make_part(wf_ranks *ranks, const wf_ranks_parts *parts, wf_rank
     wf_status status = ranks->ops->split(ranks->group, parts, &group, error);
     if (!status && parts->n) {
         status = wf_ranks_new(ranks->ops, &group, &made, error);
-        if (status)
+        if (status) {
             ranks->ops->close(group.group);
-        else
+        } else {
             made->timeout = ranks->timeout;
+            made->abort = ranks->abort;
+            made->abort_user = ranks->abort_user;
+        }
     }
     if (!status)
         *out = made;

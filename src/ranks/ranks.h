@@ -19,8 +19,10 @@ struct wf_ranks {
     const wf_ranks_ops *ops;
     void *group;
     int rank, size;
-    double timeout; /* seconds; 0 = none */
-    uint32_t made;  /* groups and counters that were made of this one; the same on all ranks */
+    double timeout;                              /* seconds; 0 = none */
+    void (*abort)(const char *text, void *user); /* before wf_ranks_abort ends the job; NULL = none */
+    void *abort_user;
+    uint32_t made; /* groups and counters that were made of this one; the same on all ranks */
     char *library;
     char (*host)[WF__HOST_BYTES]; /* of each rank */
     int32_t *status;              /* of each rank, for wf_ranks_agree */

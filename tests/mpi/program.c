@@ -72,12 +72,15 @@ static wf_status hang(wf_ranks *ranks)
     return status;
 }
 
+static void print_abort(const char *text, void *user) { fprintf(user, "%s\n", text); }
+
 int main(int argc, char **argv)
 {
+    const wf_ranks_mpi_options options = { .size = sizeof options, .abort = print_abort, .abort_user = stderr };
     wf_ranks *ranks = NULL;
     wf_ranks_error e = { 0 };
     const char *what = argc > 1 ? argv[1] : "";
-    wf_status status = wf_ranks_open_mpi(NULL, &ranks, &e);
+    wf_status status = wf_ranks_open_mpi(&options, &ranks, &e);
     if (status) {
         fprintf(stderr, "%s\n", e.text);
         return 3;
@@ -96,8 +99,7 @@ int main(int argc, char **argv)
     else if (wf_ranks_size(ranks) != atoi(argc > 2 ? argv[2] : "0"))
         status = WF_ERR_SHAPE;
     if (status) {
-        fprintf(stderr, "%s\n", wf_ranks_message(ranks));
-        wf_ranks_abort(ranks, 5, "");
+        wf_ranks_abort(ranks, 5, wf_ranks_message(ranks));
     }
     wf_ranks_free(ranks);
     return 0;

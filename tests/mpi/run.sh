@@ -43,7 +43,7 @@ fi
 
 # failures end the job
 fails '' 3 "$program" die
-fails '' 3 "$program" abort
+fails 'the test aborts' 3 "$program" abort
 WEFT_MPI_TIMEOUT=1 fails \
     'on rank .* of 3: nothing came for 1 s of waiting for a message of [04] bytes from rank' 3 "$program" hang
 WEFT_MPI_TIMEOUT=x fails 'WEFT_MPI_TIMEOUT is no number of seconds' 2 "$program" size 2

@@ -1,5 +1,6 @@
 /* regions.c - many regions of one array at once. Their places are an array, so one kernel handles all regions. */
 #include "array_internal.h"
+#include "weft/distributed.h"
 
 typedef struct places {
     wf_context *ctx;
@@ -141,12 +142,13 @@ static wf_val lies_inside(const places *p, wf_graph *g, const wf_val *index)
     return inside;
 }
 
-/* True if the arrays may share memory; always for arrays of a GPU, whose addresses are not known. */
+/* True if the arrays may share memory; always for arrays of a GPU, whose addresses are not known, and for distributed ones, of
+ * which wf_map knows none. */
 static bool overlap(const wf_array *a, const wf_array *b)
 {
     const wf_array *of[2] = { a, b };
     uintptr_t first[2], end[2];
-    if (wfl_on_gpu(a) || wfl_on_gpu(b))
+    if (wfl_on_gpu(a) || wfl_on_gpu(b) || wf_array_dist(a) || wf_array_dist(b))
         return true;
     for (int i = 0; i < 2; ++i) {
         wf_shape shape = wf_array_shape(of[i]);
