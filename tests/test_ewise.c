@@ -436,6 +436,11 @@ static void test_messages(void **state)
     g = wf_begin(ctx);
     wf_fail(g, WF_ERR_CONTRACT, "from outside");
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "from outside");
+    for (int k = 0; k < 2; ++k) {
+        g = wf_begin(ctx);
+        wf_fail(g, WF_ERR_CONTRACT, k ? "" : NULL);
+        REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_fail: the program gives no reason");
+    }
     g = wf_begin(ctx, .device = 9);
     REFUSED(ctx, wf_run(g), WF_ERR_DEVICE, "9");
     RELEASE(a, b, u, wide);

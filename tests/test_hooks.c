@@ -4,6 +4,8 @@
  * ctest: devices
  */
 #include "on_devices.h"
+#include "weft/fft.h"
+#include "weft/optimize.h"
 
 static int calls;
 
@@ -325,6 +327,133 @@ static void test_post(void **state)
     wf_release(a), wf_release(p);
 }
 
+/* ---- hooks that end the recording of their caller ---- */
+typedef struct ending {
+    int way;
+    wf_array *kept; /* of the recording */
+    bool refused;
+} ending;
+
+enum { WAYS = 7 };
+static const char *const ends[WAYS] = { "wf_run",     "wf_drop",    "wf_compile", "wf_eval",
+                                        "wf_adjoint", "wf_tangent", "wf_eval" };
+
+static void end(wf_graph *g, ending *e)
+{
+    float all[8];
+    switch (e->way) {
+    case 0:
+        e->refused = wf_run(g) == WF_ERR_CONTRACT;
+        break;
+    case 1:
+        wf_drop(g);
+        e->refused = true;
+        break;
+    case 2:
+        e->refused = wf_compile(g) == NULL;
+        break;
+    case 3:
+        e->refused = wf_eval(g) != WF_OK;
+        break;
+    case 4:
+        e->refused = wf_adjoint(g, WF_NO_ARRAYS, WF_NO_ARRAYS, WF_NO_ARRAYS, WF_NO_ARRAYS) == WF_ERR_CONTRACT;
+        break;
+    case 5:
+        e->refused = wf_tangent(g, WF_NO_ARRAYS, WF_NO_ARRAYS, WF_NO_ARRAYS, WF_NO_ARRAYS) == WF_ERR_CONTRACT;
+        break;
+    default:
+        e->refused = wf_download(e->kept, all, sizeof all) != WF_OK;
+        break;
+    }
+}
+static void ending_hook(const wf_site *s)
+{
+    if (s->n_out)
+        wf_set(s->out[0], s->in[0]);
+    end(s->graph, s->user);
+}
+static void ending_rule(const wf_rule_site *s)
+{
+    s->result[0] = s->in[0];
+    end(s->graph, s->user);
+}
+static wf_val ending_loss(wf_graph *g, const wf_val *params, void *user)
+{
+    end(g, user);
+    return wf_sum(params[0], WF_ALL_AXES);
+}
+
+/* Checks that the end was refused, by a message that names its function, and that nothing ran. */
+#define ENDED(status, e)                                      \
+    do {                                                      \
+        REFUSED(ctx, status, WF_ERR_CONTRACT, ends[(e).way]); \
+        assert_true((e).refused);                             \
+    } while (0)
+
+static void test_ends_of_the_caller(void **state)
+{
+    (void)state;
+    wf_array *a = wf_array_arange(ctx, WF_F32, 8, 1, 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(8), 5);
+    for (int way = 0; way < WAYS; ++way) {
+        ending e = { .way = way };
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, a), y;
+        e.kept = wf_keep(wf_mul(x, 2));
+        wf_out(g, out, x);
+        wf_call(g, ((wf_function){ ending_hook, &e }), WF_NO_VALS, WF_NO_VARS);
+        ENDED(wf_run(g), e);
+        wf_release(e.kept);
+        g = wf_begin(ctx);
+        x = wf_in(g, a);
+        e = (ending){ .way = way, .kept = wf_keep(wf_mul(x, 2)) };
+        wf_custom(WF_CUSTOM_RULE(.call = ending_rule, .user = &e), WF_VALS(x), &y);
+        wf_out(g, out, y);
+        ENDED(wf_run(g), e);
+        wf_release(e.kept);
+        if (way == 3 || way == 6) /* the recordings of these functions have no kept arrays, and none can be evaluated */
+            continue;
+        e = (ending){ .way = way };
+        ENDED(wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(out), WF_OPERATOR(.call = ending_hook, .user = &e)), e);
+        ENDED(wf_fft_filter(out, a, WF_ALL_AXES, ending_hook, &e), e);
+        if (wf_context_device(ctx) <= WF_INTERP) {
+            ENDED(wf_minimize(ctx, WF_ARRAYS(a), ending_loss, &e, NULL), e);
+            ENDED(wf_check_gradient(ctx, WF_ARRAYS(a), ending_loss, &e, NULL), e);
+        }
+    }
+    expect_all(out, 5);
+    RELEASE(a, out);
+}
+
+typedef struct nest {
+    int left;
+} nest;
+static void nested(const wf_site *s)
+{
+    nest *n = s->user;
+    wf_set(s->out[0], wf_add(s->in[0], 1));
+    if (--n->left > 0)
+        wf_call(s->graph, ((wf_function){ nested, n }), WF_VALS(s->out[0]), WF_VARS(s->out[0]));
+}
+
+static void test_deep_calls(void **state)
+{
+    (void)state;
+    wf_array *out = wf_full(ctx, WF_F32, WF_SHAPE(4), 0);
+    for (int deeper = 0; deeper < 2; ++deeper) {
+        nest n = { 1000 + deeper };
+        wf_graph *g = wf_begin(ctx);
+        wf_var v = wf_local(g, WF_F32, 0);
+        wf_call(g, ((wf_function){ nested, &n }), WF_VALS(0), WF_VARS(v));
+        wf_out(g, out, v);
+        if (deeper)
+            REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "calls are nested deeper than 1000");
+        else
+            OK(ctx, wf_run(g));
+    }
+    expect_all(out, 1000);
+    wf_release(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_zero),
@@ -332,6 +461,8 @@ int main(void)
                                         cmocka_unit_test(test_operands),
                                         cmocka_unit_test(test_index_and_reduce),
                                         cmocka_unit_test(test_reduced_outputs),
-                                        cmocka_unit_test(test_post) };
+                                        cmocka_unit_test(test_post),
+                                        cmocka_unit_test(test_ends_of_the_caller),
+                                        cmocka_unit_test(test_deep_calls) };
     return RUN_ON_ALL(tests);
 }

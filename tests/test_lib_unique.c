@@ -163,6 +163,17 @@ static void repetition_refused(void **state)
     wf_array *two = wf_view_slice(counts, 0, 0, 2, 1);
     REFUSED(ctx, of_null(wf_array_repeat_counts(a, 0, counts)), WF_ERR_ARG, "-2 is negative");
     REFUSED(ctx, of_null(wf_array_repeat_counts(a, 0, two)), WF_ERR_SHAPE, "one count for each");
+    static const int64_t most = (int64_t)1 << 62;
+    const int64_t beyond[2][3] = { { most, most, most },
+                                   { most, most, 1 } }; /* running sums wrap, once or more often */
+    for (int k = 0; k < 2; ++k) {
+        wf_array *large = array_of(ctx, WF_I64, WF_SHAPE(3), beyond[k]), *larger = wf_array_cast(large, WF_U64);
+        REFUSED(ctx, of_null(wf_array_repeat_counts(a, 0, large)), WF_ERR_SHAPE,
+                "more than an array can have elements");
+        REFUSED(ctx, of_null(wf_array_repeat_counts(a, 0, larger)), WF_ERR_SHAPE,
+                "wf_array_repeat_counts: the counts add up");
+        RELEASE(large, larger);
+    }
     REFUSED(ctx, of_null(wf_array_repeat_counts(a, 0, a)), WF_ERR_DTYPE, "integers");
     REFUSED(ctx, of_null(wf_array_repeat_counts(a, 1, counts)), WF_ERR_ARG, "axis 1");
     REFUSED(ctx, of_null(wf_array_repeat_counts(a, 0, NULL)), WF_ERR_ARG, "NULL");

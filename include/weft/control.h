@@ -71,7 +71,8 @@ typedef struct wf_vars {
     size_t n;
 } wf_vars;
 /* Records the function here.
- * Errors: WF_ERR_ARG: a NULL function, or a result that is no variable of this recording.
+ * Errors: WF_ERR_ARG: a NULL function, or a result that is no variable of this recording. WF_ERR_UNSUPPORTED: calls nested
+ * deeper than 1000.
  * Example: wf_call(g, f, WF_VALS(x), WF_VARS(y)); */
 WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf_vals in, wf_vars out);
 /* Runs, at every point, the function that the index names; none: the variables keep their values.

@@ -64,7 +64,8 @@ WF_API void wf_drop(wf_graph *graph);
  * Errors: NULL: the first mistake of the recording, or no memory.
  * Owns: the caller frees the kernel. */
 WF_API wf_kernel *wf_compile(wf_graph *graph);
-/* Poisons the recording from user code; the first mistake wins. WF_OK counts as WF_ERR_ARG, a NULL text as "". */
+/* Poisons the recording from user code; the first mistake wins. WF_OK counts as WF_ERR_ARG;
+ * NULL and "" are replaced by a text. */
 WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text);
 /* A value that a wf_watch has seen, for its wf_look. */
 typedef struct wf_seen {

@@ -25,7 +25,8 @@ typedef struct wf_frozen wf_frozen;
 typedef struct wf_stream wf_stream;
 typedef struct wf_event wf_event;
 typedef struct wf_site wf_site;
-/* A function that records: an operator's (operator.h), or one that is called (control.h). */
+/* A function that records: an operator's (operator.h), or one that is called (control.h). It may neither end the recording
+ * nor evaluate it (WF_ERR_CONTRACT). */
 typedef void wf_hook(const wf_site *site);
 
 /* Types of elements. A bool is one byte, 0 or 1. f16 and bf16 are computed in f32 and rounded once.

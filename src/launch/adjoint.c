@@ -582,6 +582,8 @@ bool wf__derive_check(wf_graph *g, const wf__derive *d)
 
 wf_status wf__derive_by(wf_graph *graph, const wf__derive *d, wf_status (*work)(wf_graph *graph, const wf__derive *d))
 {
+    if (!wf__no_hook(graph, d->function))
+        return WF_ERR_CONTRACT;
     wf__floats floats = wf__floats_begin();
     wf_status status = wf__graph_finish(graph);
     if (status == WF_OK && !wf__graph_launchable(graph, d->function))

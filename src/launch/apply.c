@@ -18,6 +18,14 @@ typedef struct application {
     wf_site site;
 } application;
 
+static void run_hook(const application *a, wf_hook *hook, const wf_site *site)
+{
+    if (!wf__hook_begin(a->g, "wf_apply", NULL))
+        return;
+    hook(site);
+    wf__hook_end(a->g);
+}
+
 /* Makes a variable of each output. Its first value is the array's contents. Under the contract it has none, since the
  * operator must not read it. */
 static void open_outputs(application *a)
@@ -81,7 +89,7 @@ static void record_join(application *a)
     wf_site site = a->site;
     site.in = op->join ? NULL : a->other;
     site.n_in = op->join ? 0 : op->n_reduced;
-    (op->join ? op->join : op->call)(&site);
+    run_hook(a, op->join ? op->join : op->call, &site);
 }
 
 /* Sets the indices that a section of a block or of results may use: those of kept axes. The other indices are those
@@ -107,7 +115,7 @@ static void record_post(application *a)
     wf_site site = a->site;
     site.index = index;
     if (op->post)
-        op->post(&site);
+        run_hook(a, op->post, &site);
     for (size_t i = 0; !op->post && i < a->out.n && i < (size_t)op->n_reduced; ++i)
         (wf_set)(a->vo[i], wf_get(a->red[i]));
     close_outputs(a);
@@ -119,7 +127,7 @@ static void call_once(application *a, wf_hook *hook)
     wf_val index[WF_MAX_RANK];
     get_indices(a, index);
     wf_site site = { .graph = a->g, .user = a->op->user, .index = index, .rank = a->site.rank };
-    hook(&site);
+    run_hook(a, hook, &site);
 }
 
 static void record(application *a)
@@ -140,7 +148,7 @@ static void record(application *a)
         wf_section(g, WF_SECTION_CALL);
     }
     open_operands(a, !reduces);
-    op->call(&a->site);
+    run_hook(a, op->call, &a->site);
     close_operands(a, !reduces);
     if (op->deinit) {
         wf_section(g, WF_SECTION_DEINIT);

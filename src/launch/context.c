@@ -149,7 +149,7 @@ void wf_context_free(wf_context *ctx)
                      g->here ? g->here : "an unknown place");
             ctx->log(1, text, ctx->log_user);
         }
-        wf_drop(g);
+        wf__graph_retire(g);
     }
     wf__kept_free(ctx);
     wf__context_release(ctx);

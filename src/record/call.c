@@ -18,7 +18,7 @@ typedef struct body { /* a function that some index reaches */
 
 typedef struct table {
     wf_graph *g;
-    const char *here;
+    const char *name, *here; /* public function, and place of the call */
     wf_site site;
     const wf_function *function;
     size_t n;
@@ -220,7 +220,10 @@ static void call(const table *t, const wf_function *f)
     wf_site site = t->site;
     uint32_t blocks = t->g->block_n;
     site.user = f->user;
+    if (!wf__hook_begin(t->g, t->name, t->here))
+        return;
     f->call(&site);
+    wf__hook_end(t->g);
     if (t->g->block_n != blocks)
         wf__poison(t->g, WF_ERR_CONTRACT,
                    "the function called at %s leaves a block open, or ends one that is not its own", t->here);
@@ -311,7 +314,7 @@ static bool begin_table(table *t, wf_graph *g, const char *here, wf_vals in, wf_
                        (unsigned)i);
             return false;
         }
-    *t = (table){ .g = g, .here = here, .in = wf__alloc((in.n + 1) * sizeof *t->in) };
+    *t = (table){ .g = g, .name = function, .here = here, .in = wf__alloc((in.n + 1) * sizeof *t->in) };
     if (!t->in)
         return no_memory(g);
     for (size_t i = 0; i < in.n; ++i)

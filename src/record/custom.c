@@ -63,7 +63,10 @@ static void ask(asked *a, wf__ref *result)
                                 .result = a->result,
                                 .n_in = (int32_t)call->ins,
                                 .n_out = (int32_t)outs };
+    if (!wf__hook_begin(g, call->function, NULL))
+        return;
     (call->reverse ? call->rule->vjp : call->rule->jvp)(&site);
+    wf__hook_end(g);
     if (g->block_n != blocks)
         wf__poison(g, WF_ERR_CONTRACT, "%s: a hook of the rule '%s' leaves a block open", call->function,
                    call->rule->name);
@@ -170,7 +173,10 @@ static void call(custom *c, wf_val *out)
                                 .result = c->result,
                                 .n_in = (int32_t)c->ins,
                                 .n_out = (int32_t)c->outs };
+    if (!wf__hook_begin(g, c->name, NULL))
+        return;
     c->rule->call(&site);
+    wf__hook_end(g);
     wf__ir *ir = wf__graph_ir(g);
     if (g->block_n != blocks)
         wf__poison(g, WF_ERR_CONTRACT, "%s: the rule's call leaves a block open", c->name);

@@ -395,6 +395,8 @@ wf_status wf_eval(wf_graph *g)
         return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: only array graphs can be run and stay open");
     if (ir->status != WF_OK)
         return wf__graph_failure(g, ir);
+    if (!wf__no_hook(g, "wf_eval"))
+        return WF_ERR_CONTRACT;
     if (g->block_n)
         return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: not inside a block; say it before or after");
     if (!wf__graph_launchable(g, "wf_eval"))

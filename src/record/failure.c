@@ -18,7 +18,8 @@ void wf__poison(wf_graph *g, wf_status status, const char *format, ...)
 
 void wf_fail(wf_graph *g, wf_status status, const char *text)
 {
-    wf__poison(g, status == WF_OK ? WF_ERR_ARG : status, "%s", text ? text : "");
+    wf__poison(g, status == WF_OK ? WF_ERR_ARG : status, "%s",
+               text && *text ? text : "wf_fail: the program gives no reason");
 }
 
 const wf__ir *wf__failed_section(const wf_graph *g)

@@ -160,6 +160,7 @@ static void reset_graph(wf_graph *g, wf_context *ctx, const wf_space *given)
     g->var_n = g->block_n = g->state_n = 0;
     g->surely_set = 0;
     g->evaluated = g->accumulates = false;
+    g->hooks = 0;
     g->moved = 0;
     g->id_distance = 0;
     g->section = WF_SECTION_CALL;
@@ -268,7 +269,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
 
 void wf_drop(wf_graph *g)
 {
-    if (g)
+    if (g && wf__no_hook(g, "wf_drop"))
         wf__graph_retire(g);
 }
 

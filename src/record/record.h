@@ -4,7 +4,7 @@
  * or below (tools/check_circles holds this against the objects of a build); block.h is shared by control.c and lanes.c.
  *
  *     message program compact dead_arrays contract      names in messages, a finished recording, checks of its nodes
- *     failure                                           the first error
+ *     failure hook                                      the first error; hooks that run
  *     pair values                                       numbers and operations on values
  *     lanes thread_ids index                            where a point is: in control flow, on a device, in the space
  *     variable view_values local                        what is built of values
@@ -103,6 +103,8 @@ struct wf_graph {
     uint32_t scratch_n, scratch_cap;
     uint32_t locals; /* number of local arrays */
 
+    uint32_t hooks; /* number of hooks that run, each called by the one before (hook.c) */
+
     /* evaluations while recording goes on */
     bool evaluated;     /* wf_eval has run, and has taken nodes out of use */
     uint32_t moved;     /* number of nodes whose ids are in `id` (compact.c); 0 = no node has moved */
@@ -149,6 +151,15 @@ const char *wf__array_called(const wf__program *p, const wf_array *array, const 
 void wf__program_clear(wf__program *p); /* releases the arrays, keeps the IR's memory */
 void wf__program_free(wf__program *p);
 bool wf__program_writes(const wf__program *p, uint32_t object); /* true if the program stores to the object */
+
+/* ---- hook.c ---- */
+enum { WF__MOST_CALLS = 1000 }; /* hooks that run at once, each called by the one before */
+/* Begins and ends the run of a hook, which may neither end nor evaluate the recording. wf__hook_begin returns false after
+ * poisoning: there are too many; no end follows then. `here`: a place in the caller's source; NULL = unknown. */
+bool wf__hook_begin(wf_graph *g, const char *function, const char *here);
+void wf__hook_end(wf_graph *g);
+/* True if no hook of the recording runs. Else poisons, and returns false with an error of the context. */
+bool wf__no_hook(wf_graph *g, const char *function);
 
 /* ---- compact.c: ids of nodes ---- */
 #define WF__POST_BASE 2147483648.0 /* ids of values of section s begin at s times this */

@@ -91,20 +91,31 @@ wf_status wf_array_unique(const wf_array *array, wf_array **values, wf_array **f
 }
 
 /* ---- repetition by counts ---- */
-/* Sets *total to the sum of the counts, whose running sums are `ends`. False, with an error: one of them is negative. */
+/* Sets *total to the sum of the counts, whose running sums are `ends`. False, with an error: one of them is negative, or the
+ * sum is beyond all shapes. Running sums wrap; so a sum in f64, whose rounding is small beside MOST, decides. */
 static bool total_of(const wf_array *counts, wf_array *ends, int64_t *total, const char *function)
 {
-    wf_array *lowest = wf_array_min(counts, WF_ALL_AXES | WF_DROP_AXES), *last = wf_view_at(ends, 0, -1);
+    static const double MOST = 9.2e18; /* below 2^63 */
+    wf_context *ctx = wf_array_context(counts);
+    wf_graph *g = wfl_begin(ctx, function);
+    wf_val all = wf_in(g, counts);
+    wf_array *lowest = wf_keep(wf_cast(wf_reduce(WF_JOIN_MIN, all, WF_ALL_AXES), WF_I64)),
+             *about = wf_keep(wf_reduce(WF_JOIN_ADD, wf_cast(all, WF_F64), WF_ALL_AXES)),
+             *last = wf_view_at(ends, 0, -1);
     int64_t least = 0, sum = 0;
-    bool read = lowest && last && wf_download(lowest, &least, sizeof least) == WF_OK &&
-                wf_download(last, &sum, sizeof sum) == WF_OK;
+    double size = 0;
+    bool read = wf_run(g) == WF_OK && last && wf_download(lowest, &least, sizeof least) == WF_OK &&
+                wf_download(about, &size, sizeof size) == WF_OK && wf_download(last, &sum, sizeof sum) == WF_OK;
     wf_release(lowest);
+    wf_release(about);
     wf_release(last);
-    if (read && least < 0)
-        wfl_array_fail(wf_array_context(counts), WF_ERR_ARG, "%s: the count %lld is negative", function,
-                       (long long)least);
+    if (read && size >= MOST)
+        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: the counts add up to about %.3g, more than an array can have elements",
+                       function, size);
+    else if (read && least < 0)
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: the count %lld is negative", function, (long long)least);
     *total = sum;
-    return read && least >= 0;
+    return read && least >= 0 && size < MOST;
 }
 
 /* Returns i64 [total]: for each element of the result the place of its original, which is the number of ends up to it. */
@@ -165,7 +176,7 @@ wf_array *wf_array_repeat_counts(const wf_array *array, int axis, const wf_array
     wf_freeze_refuse(ctx, __func__, "the number of elements is read back, and decides a shape");
     wf_array *wide = wf_array_cast(counts, WF_I64), *out = NULL;
     wf_array *ends = wide ? wf_array_cumsum(wide, 0, false) : NULL;
-    if (ends && (!line.dim[0] || total_of(wide, ends, &total, __func__))) {
+    if (ends && (!line.dim[0] || total_of(counts, ends, &total, __func__))) {
         wf_array *places = places_of(ends, total, __func__);
         out = places ? taken(array, axis, places, __func__) : NULL;
         wf_release(places);

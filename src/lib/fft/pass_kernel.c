@@ -254,6 +254,17 @@ static void copy_spectra_out(const pass_line *l)
 }
 
 /* ---- filters ---- */
+typedef struct filter_call {
+    wf_hook *hook;
+    wf_site site;
+} filter_call;
+
+static void call_filter(const wf_site *site)
+{
+    const filter_call *c = site->user;
+    c->hook(&c->site);
+}
+
 wf_val wfl_filter_call(wf_graph *g, const wfl_filter *filter, wf_val outer, wf_val k, wf_val inner, wf_val v)
 {
     wf_val index[WF_MAX_RANK];
@@ -270,14 +281,16 @@ wf_val wfl_filter_call(wf_graph *g, const wfl_filter *filter, wf_val outer, wf_v
     for (int d = 0; d < s->rank; ++d)
         index[d] = filter->origin ? wf_add(index[d], wf_read(g, filter->origin, d)) : wf_cast(index[d], WF_I64);
     wf_var in = wf_local(g, wf_val_dtype(v), v), out = wf_local(g, wf_val_dtype(v), v);
-    filter->hook(&(wf_site){ .graph = g,
-                             .user = filter->user,
-                             .index = index,
-                             .in = &in,
-                             .out = &out,
-                             .rank = s->rank,
-                             .n_in = 1,
-                             .n_out = 1 });
+    filter_call c = { filter->hook,
+                      { .graph = g,
+                        .user = filter->user,
+                        .index = index,
+                        .in = &in,
+                        .out = &out,
+                        .rank = s->rank,
+                        .n_in = 1,
+                        .n_out = 1 } };
+    wf_call_(g, "wf_fft_filter", (wf_function){ call_filter, &c }, WF_NO_VALS, WF_NO_VARS);
     return wf_get(out);
 }
 

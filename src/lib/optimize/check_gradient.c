@@ -33,7 +33,7 @@ static wf_val record(checking *c, wf_graph *g, wf_val params[MOST_PARAMS])
 {
     for (size_t k = 0; k < c->n; k++)
         params[k] = wf_in(g, c->at[k]);
-    wf_val loss = c->loss(g, params, c->user);
+    wf_val loss = wfl_call_loss(g, c->loss, params, c->user, NAME);
     return wfl_is_loss(g, loss, NAME) ? loss : wf_const(g, WF_F64, 0);
 }
 

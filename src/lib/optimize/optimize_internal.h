@@ -33,6 +33,8 @@ static inline wf_array *wfl_vector(const wfl_problem *p)
 wf_status wfl_transfer(const wfl_problem *p, wf_array *vector, bool back);
 /* Records and prepares the kernel of an evaluation. */
 wf_status wfl_prepare(wfl_problem *p, wf_loss *loss, void *user);
+/* Calls the program's function that records a loss, as a hook of the recording. */
+wf_val wfl_call_loss(wf_graph *g, wf_loss *loss, const wf_val *params, void *user, const char *function);
 /* True for a loss: a real value of one element. False: the graph is poisoned, by a message that begins with `function`. */
 bool wfl_is_loss(wf_graph *g, wf_val loss, const char *function);
 /* Evaluates the loss at p->at; *stats become numbers. */

@@ -46,6 +46,26 @@ static void store(wfl_problem *p, wf_graph *g, int which, wf_val value)
     wf_release(to);
 }
 
+typedef struct loss_call {
+    wf_loss *loss;
+    const wf_val *params;
+    void *user;
+    wf_val value;
+} loss_call;
+
+static void call_loss(const wf_site *site)
+{
+    loss_call *c = site->user;
+    c->value = c->loss(site->graph, c->params, c->user);
+}
+
+wf_val wfl_call_loss(wf_graph *g, wf_loss *loss, const wf_val *params, void *user, const char *function)
+{
+    loss_call c = { loss, params, user, { { 0, NULL } } };
+    wf_call_(g, function, (wf_function){ call_loss, &c }, WF_NO_VALS, WF_NO_VARS);
+    return c.value;
+}
+
 bool wfl_is_loss(wf_graph *g, wf_val loss, const char *function)
 {
     const char *bad = NULL;
@@ -122,7 +142,7 @@ wf_status wfl_prepare(wfl_problem *p, wf_loss *loss, void *user)
         wf_release(view);
     }
     if (g) {
-        wf_val l = loss(g, params, user);
+        wf_val l = wfl_call_loss(g, loss, params, user, WFL_MINIMIZE);
         wf_dtype t = wf_val_dtype(l);
         p->rounding = 10 * (t == WF_F64 ? DBL_EPSILON : t == WF_F32 ? FLT_EPSILON : 1e-3);
         if (wfl_is_loss(g, l, WFL_MINIMIZE))

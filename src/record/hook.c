@@ -1,0 +1,26 @@
+/* hook.c - the hooks of a recording that run. A hook records into the recording of its caller, which goes on afterwards; so a hook
+ * may neither end nor evaluate it, and hooks that call each other end at some depth.
+ */
+#include "record/record.h"
+
+bool wf__hook_begin(wf_graph *g, const char *function, const char *here)
+{
+    if (g->hooks == WF__MOST_CALLS) {
+        wf__poison(g, WF_ERR_UNSUPPORTED, "%s%s%s: calls are nested deeper than %d", function, here ? " at " : "",
+                   here ? here : "", (int)WF__MOST_CALLS);
+        return false;
+    }
+    ++g->hooks;
+    return true;
+}
+
+void wf__hook_end(wf_graph *g) { --g->hooks; }
+
+bool wf__no_hook(wf_graph *g, const char *function)
+{
+    if (!g->hooks)
+        return true;
+    wf__poison(g, WF_ERR_CONTRACT, "%s: a hook may not end or evaluate the recording that calls it", function);
+    wf__graph_failure(g, wf__graph_ir(g));
+    return false;
+}
