@@ -508,6 +508,65 @@ static void compiled_code(void **state)
 }
 
 /* ---- refusals ---- */
+/* True if the latest call failed with this status, and a message that begins with the function's name. Clears the error. */
+static bool refused_by(wf_context *ctx, wf_status status, const char *function, const char *part)
+{
+    const char *text = wf_last_message(ctx);
+    bool right = wf_last_status(ctx) == status && strncmp(text, function, strlen(function)) == 0 && strstr(text, part);
+    if (!right)
+        fprintf(stderr, "%s: %s: %s\n", function, wf_status_name(wf_last_status(ctx)), text);
+    wf_clear_error(ctx);
+    return right;
+}
+
+/* Functions that need all elements. */
+static wf_status refuse_whole(wf_ranks *ranks, void *user)
+{
+    (void)user;
+    enum { INPUTS = 6 };
+    static const wf_shape shapes[INPUTS] = { { .rank = 2, .dim = { 12, 12 } },    { .rank = 1, .dim = { 12 } },
+                                             { .rank = 1, .dim = { 12 } },        { .rank = 2, .dim = { 3, 3 } },
+                                             { .rank = 3, .dim = { 4, 12, 12 } }, { .rank = 3, .dim = { 2, 12, 12 } } };
+    static const wf_dtype dtypes[INPUTS] = { WF_F32, WF_F32, WF_I64, WF_I64, WF_F64, WF_F32 };
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_array *in[INPUTS], *own = wf_full(ctx, WF_F32, WF_SHAPE(12, 12), 1);
+    for (int i = 0; i < INPUTS; ++i) {
+        wf_dist dist;
+        wf_dist_make(&shapes[i], wf_ranks_size(ranks), NULL, &dist);
+        in[i] = wf_empty_distributed(ctx, dtypes[i], ranks, &dist);
+        wf_array_fill(in[i], 1);
+    }
+    wf_array *a = in[0], *line = in[1], *counts = in[2], *small = in[3], *stack = in[4], *places = in[5], *got = NULL;
+    wf_interp linear = { .interpolation = WF_INTERPOLATE_LINEAR };
+    const wf_ctf_search search = { .voltage = 300e3, .cs = 2.7e7, .amplitude = 0.1 };
+    bool right = true;
+#define NEEDS_ALL(function, ...)                                                                 \
+    do {                                                                                         \
+        (void)function(__VA_ARGS__);                                                             \
+        right = refused_by(ctx, WF_ERR_ARG, #function ": ", "an array is distributed") && right; \
+    } while (0)
+    NEEDS_ALL(wf_array_unique, a, &got, NULL, NULL, NULL);
+    NEEDS_ALL(wf_array_searchsorted, line, own, false);
+    NEEDS_ALL(wf_array_repeat_counts, own, 0, counts);
+    NEEDS_ALL(wf_array_extract_regions, own, WF_SHAPE(2, 2), small, WF_BORDER_CLAMP, 0);
+    NEEDS_ALL(wf_array_insert, own, a, (int64_t[]){ 0, 0 });
+    NEEDS_ALL(wf_median_footprint, a, small, WF_ALL_AXES, WF_BORDER_CLAMP, 0);
+    NEEDS_ALL(wf_correlate_peak, a, 2);
+    NEEDS_ALL(wf_correlate_peaks, stack, 2, NULL);
+    NEEDS_ALL(wf_match_template, a, own, NULL, 2);
+    NEEDS_ALL(wf_power_spectrum, stack, 4);
+    NEEDS_ALL(wf_ctf_fit, a, &search);
+    NEEDS_ALL(wf_warp, own, places, &linear);
+#undef NEEDS_ALL
+    wf_release(wf_symmetrize(a, "C4", 2, NULL, &linear));
+    right = refused_by(ctx, WF_ERR_UNSUPPORTED, "wf_symmetrize: ", "ranks divide axis ") && right;
+    for (int i = 0; i < INPUTS; ++i)
+        wf_release(in[i]);
+    wf_release(own);
+    wf_context_free(ctx);
+    return right ? WF_OK : WF_ERR_CONTRACT;
+}
+
 static wf_status refuse(wf_ranks *ranks, void *user)
 {
     (void)user;
@@ -537,6 +596,7 @@ static void refusals(void **state)
 {
     (void)state;
     assert_int_equal(wf_ranks_threads(3, refuse, NULL, NULL, NULL), WF_OK);
+    assert_int_equal(wf_ranks_threads(3, refuse_whole, NULL, NULL, NULL), WF_OK);
 }
 
 /* Ordinary regions go into a distributed array, and the call leaves no error. */

@@ -22,6 +22,10 @@ wf_status wfl_array_error(const wf_context *ctx);
 /* False, with WF_ERR_ARG, for a formal or scratch; functions that look at shapes before they record call this. True for
  * NULL. */
 bool wfl_array_known(const wf_array *array, const char *function);
+/* False, with WF_ERR_ARG, for a distributed array: functions that need all elements on each rank call this. True for NULL. */
+bool wfl_array_whole(const wf_array *array, const char *function);
+/* False, with WF_ERR_UNSUPPORTED, if ranks divide one of the last `n` axes of an array, along which each rank needs all elements. */
+bool wfl_last_axes_whole(const wf_array *array, int n, const char *function);
 /* False, with WF_ERR_ARG, for a number that is no border mode. */
 bool wfl_border_known(wf_context *ctx, wf_border border, const char *function);
 

@@ -143,7 +143,8 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
         return wfl_array_fail(ctx, region ? WF_ERR_SHAPE : WF_ERR_ARG,
                               "wf_array_insert: needs a region of the array's rank, %d, and an offset",
                               (int)whole.rank);
-    if (!wfl_array_together(array, region, "wf_array_insert"))
+    if (!wfl_array_together(array, region, "wf_array_insert") ||
+        !(wf_array_dist(array) || wfl_array_whole(region, "wf_array_insert")))
         return wfl_array_error(ctx);
     int64_t to[WF_MAX_RANK], from[WF_MAX_RANK];
     for (int d = 0; d < whole.rank; ++d) {

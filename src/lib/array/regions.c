@@ -25,7 +25,7 @@ static bool places_of(places *p, const wf_array *array, const wf_shape *region, 
     wf_dtype t = wf_array_dtype(offsets);
     int rank = wf_array_shape(array).rank;
     *p = (places){ .ctx = wf_array_context(array), .n = o.dim[0], .whole = wf_array_shape(array), .region = *region };
-    if (!wfl_array_known(array, function) || !wfl_array_known(offsets, function))
+    if (!wfl_array_known(array, function) || !wfl_array_known(offsets, function) || !wfl_array_whole(offsets, function))
         return false;
     if (!offsets || o.rank != 2 || o.dim[1] != rank || region->rank != rank || rank >= WF_MAX_RANK || !rank)
         wfl_array_fail(
@@ -219,7 +219,8 @@ wf_status wf_array_insert_regions(wf_array *array, const wf_array *regions, cons
     if (all.dim[0] != p.n)
         status = wfl_array_fail(p.ctx, WF_ERR_SHAPE, "wf_array_insert_regions: %lld regions and %lld offsets",
                                 (long long)all.dim[0], (long long)p.n);
-    else if (!wfl_array_together(array, regions, "wf_array_insert_regions"))
+    else if (!wfl_array_together(array, regions, "wf_array_insert_regions") ||
+             !(wf_array_dist(array) || wfl_array_whole(regions, "wf_array_insert_regions")))
         status = wfl_array_error(p.ctx);
     else if (wf_array_count(regions) && wf_array_count(array)) {
         own = overlap(array, regions) ? wf_array_copy(regions) : wf_retain(regions);

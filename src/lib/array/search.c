@@ -39,7 +39,8 @@ wf_array *wf_array_searchsorted(const wf_array *sorted, const wf_array *values, 
         wfl_array_fail(ctx, WF_ERR_ARG, "wf_array_searchsorted: sorted or values is NULL");
         return NULL;
     }
-    if (!wfl_array_ordered(sorted, __func__) || !wfl_array_ordered(values, __func__))
+    if (!wfl_array_ordered(sorted, __func__) || !wfl_array_ordered(values, __func__) ||
+        !wfl_array_whole(sorted, __func__))
         return NULL;
     if (line.rank != 1) {
         wfl_array_fail(ctx, WF_ERR_SHAPE, "wf_array_searchsorted: the sorted array has rank %d, not 1", (int)line.rank);

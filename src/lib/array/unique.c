@@ -57,7 +57,7 @@ wf_status wf_array_unique(const wf_array *array, wf_array **values, wf_array **f
     wf_array *v = NULL, *f = NULL, *i = NULL, *c = NULL;
     if (!array)
         return WF_ERR_ARG;
-    if (!wfl_array_ordered(array, __func__))
+    if (!wfl_array_ordered(array, __func__) || !wfl_array_whole(array, __func__))
         return wfl_array_error(ctx);
     wf_freeze_refuse(ctx, __func__, "the number of elements is read back, and decides a shape");
     bool done = find_runs(array, __func__, &r) && (!inverse || (i = wfl_array_beside(array, WF_I64, &shape)) != NULL);
@@ -155,7 +155,7 @@ wf_array *wf_array_repeat_counts(const wf_array *array, int axis, const wf_array
         wfl_array_fail(ctx, WF_ERR_ARG, "wf_array_repeat_counts: array or counts is NULL");
         return NULL;
     }
-    if (!wfl_array_known(array, __func__) || !wfl_array_known(counts, __func__) ||
+    if (!wfl_array_known(array, __func__) || !wfl_array_known(counts, __func__) || !wfl_array_whole(counts, __func__) ||
         !wfl_axis_of(ctx, &shape, &axis, __func__))
         return NULL;
     const wf_kind kind = wf_dtype_kind(wf_array_dtype(counts));

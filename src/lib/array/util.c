@@ -39,6 +39,30 @@ bool wfl_array_known(const wf_array *array, const char *function)
     return false;
 }
 
+bool wfl_array_whole(const wf_array *array, const char *function)
+{
+    if (!wf_array_dist(array))
+        return true;
+    wfl_array_fail(wf_array_context(array), WF_ERR_ARG,
+                   "%s: an array is distributed, and all of its elements are needed on each rank (wf_array_collect)",
+                   function);
+    return false;
+}
+
+bool wfl_last_axes_whole(const wf_array *array, int n, const char *function)
+{
+    const wf_dist *dist = wf_array_dist(array);
+    int d = dist ? dist->shape.rank - n : 0;
+    while (dist && d < dist->shape.rank && !wf_dist_divides(dist, d))
+        ++d;
+    if (!dist || d == dist->shape.rank)
+        return true;
+    wfl_array_fail(wf_array_context(array), WF_ERR_UNSUPPORTED,
+                   "%s: ranks divide axis %d, along which each rank needs all elements (wf_array_redistribute)",
+                   function, d);
+    return false;
+}
+
 wf_dtype wfl_mean_dtype(wf_dtype t) { return t < WF_F16 ? WF_F64 : t; }
 
 wf_dtype wfl_work_dtype(wf_dtype t) { return t == WF_F16 || t == WF_BF16 ? WF_F32 : t == WF_C32 ? WF_C64 : t; }

@@ -124,7 +124,7 @@ wf_array *wf_power_spectrum(const wf_array *images, int64_t n)
 {
     wf_context *ctx = wf_array_context(images);
     wf_shape shape = wf_array_shape(images);
-    if (!images || !wfl_array_known(images, __func__))
+    if (!images || !wfl_array_known(images, __func__) || !wfl_array_whole(images, __func__))
         return NULL;
     if (wfl_is_complex_dtype(wf_array_dtype(images))) {
         wfl_array_fail(ctx, WF_ERR_DTYPE, "%s: the images are %s, not real", __func__,
@@ -444,7 +444,7 @@ wf_array *wf_ctf_fit(const wf_array *power, const wf_ctf_search *search)
 {
     wf_context *ctx = wf_array_context(power);
     wf_shape shape = wf_array_shape(power);
-    if (!power || !wfl_array_known(power, __func__))
+    if (!power || !wfl_array_known(power, __func__) || !wfl_array_whole(power, __func__))
         return NULL;
     if (!search || wfl_is_complex_dtype(wf_array_dtype(power))) {
         wfl_array_fail(ctx, search ? WF_ERR_DTYPE : WF_ERR_ARG, "%s: %s", __func__,

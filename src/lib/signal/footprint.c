@@ -18,7 +18,8 @@ static bool fits(const wfl_window *w, const wf_array *x, const wf_array *footpri
                        footprint ? "complex" : "NULL");
         return false;
     }
-    if (!wfl_array_known(footprint, w->function) || !wfl_array_together(x, footprint, w->function))
+    if (!wfl_array_known(footprint, w->function) || !wfl_array_whole(footprint, w->function) ||
+        !wfl_array_together(x, footprint, w->function))
         return false;
     if (shape.rank == axes)
         return true;

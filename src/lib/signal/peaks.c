@@ -370,7 +370,7 @@ static wf_status record_peaks(const search *s, wf_array *peaks, const wf_array *
 static bool begin(search *s, const wf_array *map, int rank, const wf_peak_search *how, const char *function)
 {
     *s = (search){ .function = function, .ctx = wf_array_context(map), .rank = rank };
-    if (!map || !wfl_map_axes(map, rank, function))
+    if (!map || !wfl_map_axes(map, rank, function) || !wfl_array_whole(map, function))
         return false;
     if (how)
         s->how = *how;

@@ -57,7 +57,8 @@ static bool begin(match *m, const wf_array *x, const wf_array *pattern, const wf
     wf_context *ctx = wf_array_context(x);
     *m = (match){ .ctx = ctx, .rank = rank, .count = 1, .of = 1 };
     if (!x || !pattern || !(m->axes = wfl_map_axes(x, rank, name)) || !is_real(pattern, "pattern") ||
-        !is_real(mask, "mask"))
+        !is_real(mask, "mask") || !wfl_array_whole(x, name) || !wfl_array_whole(pattern, name) ||
+        !wfl_array_whole(mask, name))
         return false;
     m->shape = wf_array_shape(x);
     m->batch = m->shape.rank - rank;

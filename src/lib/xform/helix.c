@@ -135,7 +135,7 @@ wf_array *wf_symmetrize_helix(const wf_array *x, const wf_helix *helix, const do
     wf_shape shape = wf_array_shape(x);
     job j = { .x = x };
     if (!x || !wfl_array_known(x, function) || !wfl_interp_known(wf_array_context(x), how, function) ||
-        !complete(&j, helix, center))
+        !complete(&j, helix, center) || !wfl_last_axes_whole(x, 3, function))
         return NULL;
     wf_array *turns = turns_of(&j), *source = turns ? wfl_coefficients(x, how, 3) : NULL;
     wf_array *y = source ? wfl_result_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &shape) : NULL;

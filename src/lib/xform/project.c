@@ -124,7 +124,8 @@ wf_array *wf_project(const wf_array *volume, wf_shape shape, const wf_array *rot
         wfl_array_fail(wf_array_context(rotations), WF_ERR_ARG, "%s: `volume` is NULL", function);
         return NULL;
     }
-    if (!complete(&j, how))
+    if (!complete(&j, how) ||
+        !(wf_array_dist(volume) || (wfl_array_whole(rotations, function) && wfl_array_whole(shifts, function))))
         return NULL;
     if (shape.rank && shape.rank != j.axes - 1) {
         wfl_array_fail(wf_array_context(volume), WF_ERR_SHAPE, "%s: `shape` has rank %d; projections have %d axes",

@@ -169,7 +169,7 @@ wf_array *wf_extract_slices(const wf_array *volume, const wf_slices *slices, con
         wfl_array_fail(wf_array_context(rotations), WF_ERR_ARG, "%s: `volume` is NULL", function);
         return NULL;
     }
-    if (!complete(&j))
+    if (!complete(&j) || !wfl_array_whole(rotations, function) || !wfl_array_whole(shifts, function))
         return NULL;
     wf_shape shape = slices_shape(&j);
     wf_dtype t = wf_array_dtype(volume);

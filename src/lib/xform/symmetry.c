@@ -159,6 +159,8 @@ wf_array *wf_symmetrize(const wf_array *x, const char *symmetry, int axes, const
                        (int)shape.rank);
         return NULL;
     }
+    if (!wfl_last_axes_whole(x, axes, function))
+        return NULL;
     wf_array *rotations = wfl_group_rotations(x, symmetry, axes, function);
     wf_array *source = rotations ? wfl_coefficients(x, how, axes) : NULL;
     wf_array *y = source ? wfl_result_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &shape) : NULL;

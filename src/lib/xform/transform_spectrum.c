@@ -183,6 +183,8 @@ wf_array *wf_symmetrize_spectrum(const wf_array *x, const wf_spectrum *spectrum,
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: spectrum.rank is 1; 2 and 3 are possible", function);
         return NULL;
     }
+    if (!wfl_last_axes_whole(x, spectrum->rank, function))
+        return NULL;
     wf_shape shape = wf_array_shape(x);
     wf_array *rotations = wfl_group_rotations(x, symmetry, spectrum->rank, function);
     wf_array *y = rotations ? wfl_result_beside(x, wf_array_dtype(x), &shape) : NULL;

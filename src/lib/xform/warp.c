@@ -38,7 +38,8 @@ wf_array *wf_warp(const wf_array *x, const wf_array *positions, const wf_interp 
         return NULL;
     }
     if (!wfl_array_known(x, function) || !wfl_array_known(positions, function) ||
-        !wfl_interp_known(ctx, how, function) || !positions_fit(x, positions))
+        !wfl_interp_known(ctx, how, function) || !positions_fit(x, positions) ||
+        !(wf_array_dist(x) || wfl_array_whole(positions, function)))
         return NULL;
     wf_shape p = wf_array_shape(positions), out = { .rank = p.rank - 1 };
     int axes = (int)p.dim[0], batch = wf_array_shape(x).rank - axes;
