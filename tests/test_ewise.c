@@ -506,6 +506,10 @@ static void log_warning(int level, const char *text, void *user)
 {
     (void)user;
     warnings += level == 1 && strstr(text, "never run") && strstr(text, "test_ewise.c");
+    warnings += 10 * (level == 1 && strstr(text, "wf_freeze_begin was never ended"));
+    warnings += 100 * (level == 1 && strstr(text, "WEFT_THREADS is '2 cores' in the environment") != NULL);
+    warnings += 1000 * (level == 1 && strstr(text, "WEFT_CACHE_BYTES is '1G' in the environment") != NULL);
+    warnings += 10000 * (level == 1 && strncmp(text, "WEFT_ISA is none; ", 18) == 0);
 }
 
 /* A graph that the program never ended is freed with its context, which logs where it began. */
@@ -525,6 +529,55 @@ static void test_forgotten_graphs(void **state)
     warnings = 0;
     wf_context_free(own);
     assert_int_equal(warnings, 3);
+    own = wf_context_new(&config);
+    a = wf_full(own, WF_F32, WF_SHAPE(3), 1);
+    OK(own, wf_freeze_begin(own, WF_ARRAYS(a)));
+    warnings = 0;
+    wf_release(a);
+    wf_context_free(own);
+    assert_int_equal(warnings, 10);
+}
+
+/* Values of variables that are no numbers count as unset, with a warning. */
+static void test_environment(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "WEFT_THREADS", "WEFT_CACHE_BYTES", "WEFT_ISA" }, *const values[] = {
+        "2 cores", "1G", "none"
+    };
+    char *before[3];
+    for (int i = 0; i < 3; ++i) {
+        const char *text = getenv(names[i]);
+        before[i] = text ? strdup(text) : NULL;
+        setenv(names[i], values[i], 1);
+    }
+    warnings = 0;
+    wf_context *own = wf_context_new(
+        &(wf_config){ .size = sizeof(wf_config), .flags_on = WF_FLAG_NO_DISK_CACHE, .log = log_warning });
+    assert_int_equal(warnings, 1100);
+    wf_array *a = wf_full(own, WF_F32, WF_SHAPE(3), 1);
+    wf_graph *g = wf_begin(own);
+    wf_out(g, a, wf_mul(wf_in(g, a), 3));
+    OK(own, wf_run(g));
+    wf_kernel *k = wf_compile((g = wf_begin(own), wf_out(g, a, wf_mul(wf_in(g, a), 5)), g));
+    OK(own, wf_launch(k, WF_NO_ARGS));
+    wf_kernel_free(k);
+    assert_true(warnings == 1100 || warnings == 11100); /* without a code generator there is another message */
+    setenv(names[0], "3", 1);
+    unsetenv(names[1]);
+    wf_context *three = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .log = log_warning });
+    assert_int_equal(wf_get_threads(three), 3);
+    assert_true(warnings < 12000);
+    for (int i = 0; i < 3; ++i) {
+        if (before[i])
+            setenv(names[i], before[i], 1);
+        else
+            unsetenv(names[i]);
+        free(before[i]);
+    }
+    wf_release(a);
+    wf_context_free(own);
+    wf_context_free(three);
 }
 
 /* Every store runs once, whatever the flags. */
@@ -633,6 +686,7 @@ int main(void)
         cmocka_unit_test(test_null_graphs),
         cmocka_unit_test(test_graphs_do_not_mix),
         cmocka_unit_test(test_forgotten_graphs),
+        cmocka_unit_test(test_environment),
         cmocka_unit_test(test_flags),
         cmocka_unit_test(test_fast_math),
         cmocka_unit_test(test_bits),

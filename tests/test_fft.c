@@ -548,6 +548,12 @@ static void test_mistakes(void **state)
     wf_array *a = wf_full(ctx, WF_C64, WF_SHAPE(4, 6), 1), *r = wf_full(ctx, WF_F32, WF_SHAPE(4, 6), 1),
              *none = wf_empty(ctx, WF_F32, WF_SHAPE(4, 0));
     REFUSED(ctx, of_null(wf_fft_c2c(a, 0, false, WF_FFT_BACKWARD)), WF_ERR_ARG, "names no axis");
+    REFUSED(ctx, of_null(wf_fft_c2c(a, WF_AXES(1), false, (wf_fft_norm)9)), WF_ERR_ARG,
+            "wf_fft_c2c: there is no wf_fft_norm 9");
+    REFUSED(ctx, of_null(wf_fft_r2c(a, WF_AXES(1), (wf_fft_norm)-3)), WF_ERR_ARG,
+            "wf_fft_r2c: there is no wf_fft_norm -3");
+    REFUSED(ctx, of_null(wf_dct(a, 2, WF_AXES(1), false, (wf_fft_norm)77)), WF_ERR_ARG,
+            "wf_dct: there is no wf_fft_norm 77");
     REFUSED(ctx, of_null(wf_fft_c2c(a, WF_AXES(3), false, WF_FFT_BACKWARD)), WF_ERR_ARG, "beyond the array's rank 2");
     REFUSED(ctx, of_null(wf_fft_c2c(a, WF_AXES(1) | WF_DROP_AXES, false, WF_FFT_BACKWARD)), WF_ERR_ARG, "WF_DROP_AXES");
     REFUSED(ctx, of_null(wf_fft_r2c(a, WF_AXES(1), WF_FFT_BACKWARD)), WF_ERR_DTYPE, "wf_fft_r2c: the array is complex");

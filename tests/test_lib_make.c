@@ -3,6 +3,7 @@
  *
  * ctest: devices values
  */
+#include "weft/xform.h"
 #include "borders.h"
 #include "on_devices.h"
 #include "weft/functions.h"
@@ -359,6 +360,17 @@ static void test_tile_and_repeat(void **state)
     WANT_ONCE(wf_array_tile(v, ((const int64_t[]){ 1, 1 })), 2, 3, 0, 1);
     WANT_ONCE(wf_array_repeat(v, 0, 2), 2, 3, 2, 3, 0, 1, 0, 1);
     WANT_ONCE(wf_array_repeat(v, -1, 3), 2, 2, 2, 3, 3, 3, 0, 0, 0, 1, 1, 1);
+    const double half[] = { 0.5 };
+    wf_array *bad = wf_array_tile(v, ((const int64_t[]){ 1, (int64_t)1 << 62 }));
+    assert_null(bad);
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE,
+            "4611686018427387904 times the 2 elements along axis 1 are too many");
+    bad = wf_array_quantiles(a, half, -1, WF_ALL_AXES);
+    assert_null(bad);
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_quantiles: `n` is -1; it must be 0 or more");
+    bad = wf_bin(a, INT64_MAX, WF_AXES(0)); /* no bin is full */
+    assert_true(wf_array_count(bad) == 0 && wf_array_shape(bad).dim[1] == 2);
+    wf_release(bad);
     wf_array *none = wf_array_repeat(v, 1, 0), *empty = wf_array_tile(v, ((const int64_t[]){ 0, 3 }));
     assert_int_equal(wf_array_count(none), 0);
     assert_int_equal(wf_array_shape(empty).dim[1], 6);

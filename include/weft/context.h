@@ -74,7 +74,8 @@ typedef struct wf_config {
  * Threads: contexts share no lock on the hot path; each is used from any thread. */
 WF_API wf_context *wf_context_new(const wf_config *config);
 /* Ends the ownership of a context, which lives until its last array, kernel, stream, event or frozen sequence is freed.
- * Graphs that were never run are freed, with a warning to the log. NULL is a no-op.
+ * Graphs that were never run, and sequences that wf_freeze_end did not end, are freed, each with a warning to the log.
+ * NULL is a no-op.
  * Waits: for queued work. */
 WF_API void wf_context_free(wf_context *ctx);
 /* The object that a library keeps with a context under a key, an address that only this library uses: kernels, tables.

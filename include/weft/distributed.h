@@ -42,9 +42,9 @@ WF_API wf_ranks *wf_array_ranks(const wf_array *array);
  * Collective in one sense: until the view is ended each launch exchanges elements anew, so all ranks call it, or none.
  * Owns: the caller ends the view, or releases it, and launches then exchange anew for good. NULL: failure. */
 WF_API wf_array *wf_array_block(wf_array *array);
-/* Releases a view of the block, which has no other references; NULL: that of a call which failed on this rank. Once all
- * views are ended, launches exchange only what has been written since. All ranks call it, or none.
- * Errors: WF_ERR_ARG: no such view, or other views of the block exist. */
+/* Releases a view of the block; NULL: that of a call which failed on this rank. Once all views are ended, each by a call of
+ * its own, launches exchange only what has been written since. All ranks call it, or none.
+ * Errors: WF_ERR_ARG: no such view; or it is the last one, and other references to the block exist, as views of it. */
 WF_API wf_status wf_array_block_end(wf_array *array, wf_array *block);
 /* Collective: copies all elements into another array of the same shape, dtype and group, which is cut in another way: each
  * element is sent once at most. Aliasing: `to` may be `from`. Cost: memory for what this rank sends and gets.

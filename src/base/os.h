@@ -81,7 +81,9 @@ uint64_t wf__ram_bytes(void); /* memory this process may use: the lesser of inst
 int64_t wf__process_id(void);
 uint64_t wf__random64(void);                                      /* for file names, not for secrets */
 const char *wf__errno_text(int error, char *buffer, size_t size); /* strerror for any thread */
-const char *wf__getenv(const char *name);                         /* NULL = unset, empty, or a set-user-id program */
+/* True if the variable is a decimal number up to `most`, which *number becomes. Else *wrong is its text; NULL = unset. */
+bool wf__getenv_number(const char *name, uint64_t most, uint64_t *number, const char **wrong);
+const char *wf__getenv(const char *name); /* NULL = unset, empty, or a set-user-id program */
 /* Reads the beginning of a small file of the system, such as one of /proc. Returns `text`; "" = no such file. */
 const char *wf__system_text(const char *path, char *text, size_t size);
 

@@ -204,6 +204,19 @@ const char *wf__getenv(const char *name)
     return value && *value ? value : NULL;
 }
 
+bool wf__getenv_number(const char *name, uint64_t most, uint64_t *number, const char **wrong)
+{
+    const char *text = wf__getenv(name), *at = text;
+    uint64_t n = 0;
+    while (at && *at >= '0' && *at <= '9' && n <= most / 10 && 10 * n <= most - (uint64_t)(*at - '0'))
+        n = 10 * n + (uint64_t)(*at++ - '0');
+    *wrong = at && !*at ? NULL : text;
+    if (!text || *wrong)
+        return false;
+    *number = n;
+    return true;
+}
+
 const char *wf__errno_text(int error, char *buffer, size_t size)
 {
 #if defined(__GLIBC__)

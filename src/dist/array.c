@@ -202,7 +202,7 @@ wf_status wf_array_block_end(wf_array *a, wf_array *block)
     wf_release(block);
     d->fresh = NULL;
     if (d->views == 1 && atomic_load(&a->buffer->refs) > 1)
-        return wf__error(a->ctx, WF_ERR_ARG, "%s: other views of the block exist", function);
+        return wf__error(a->ctx, WF_ERR_ARG, "%s: other references to the block exist", function);
     if (!--d->views)
         atomic_store(&a->buffer->exposed, false);
     return WF_OK;

@@ -11,13 +11,19 @@ typedef struct whole {  /* one allocation */
 } whole;
 
 /* ---- life ---- */
-static int threads_from_environment(void)
+/* Returns the number that the environment names; 0 = unset, or no number up to `most`, which is a warning. */
+static uint64_t number_from_environment(const wf_config *config, const char *name, uint64_t most)
 {
-    const char *text = wf__getenv("WEFT_THREADS");
-    int n = 0;
-    while (text && *text >= '0' && *text <= '9' && n < WF__POOL_MAX)
-        n = 10 * n + (*text++ - '0');
-    return text && !*text ? n : 0;
+    uint64_t n = 0;
+    const char *wrong = NULL;
+    if (wf__getenv_number(name, most, &n, &wrong) || !wrong || !config->log)
+        return n;
+    char text[256];
+    snprintf(text, sizeof text,
+             "%s is '%.100s' in the environment, which is no number from 0 to %llu; it counts as unset", name, wrong,
+             (unsigned long long)most);
+    config->log(1, text, config->log_user);
+    return 0;
 }
 
 /* True if the environment names these tiers. */
@@ -37,10 +43,14 @@ static uint32_t tiers_from_environment(void)
 
 static wf__engine *new_engine(const wf_config *config)
 {
-    wf__engine_config c = { .threads = config->threads > 0 ? config->threads : threads_from_environment(),
+    const int threads =
+        config->threads > 0 ? config->threads : (int)number_from_environment(config, "WEFT_THREADS", WF__POOL_MAX);
+    wf__engine_config c = { .threads = threads,
                             .cache_dir = config->cache_dir,
                             .first_tier = tiers_are("first"),
-                            .cache_bytes = config->cache_bytes,
+                            .cache_bytes = config->cache_bytes ? config->cache_bytes
+                                                               : number_from_environment(config, "WEFT_CACHE_BYTES",
+                                                                                         WF__DISK_MOST_BYTES),
                             .log = config->log,
                             .log_user = config->log_user,
                             .observer = { config->poll, config->poll_user, config->progress, config->progress_user },
@@ -151,6 +161,7 @@ void wf_context_free(wf_context *ctx)
         }
         wf__graph_retire(g);
     }
+    wf__freeze_abandon(ctx);
     wf__kept_free(ctx);
     wf__context_release(ctx);
 }

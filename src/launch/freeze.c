@@ -175,6 +175,19 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
     return wf__error(ctx, WF_ERR_ARG, "wf_freeze_begin: this thread is freezing a sequence already");
 }
 
+void wf__freeze_abandon(wf_context *ctx)
+{
+    while (ctx->launcher->freezing) {
+        wf_frozen *f = ctx->launcher->freezing;
+        ctx->launcher->freezing = f->next;
+        if (ctx->log)
+            ctx->log(1, "a sequence begun by wf_freeze_begin was never ended (wf_freeze_end)", ctx->log_user);
+        end_noting(f);
+        wf_frozen_free(f);
+    }
+    atomic_fetch_and(&ctx->flags, ~(uint32_t)WF__FREEZING);
+}
+
 /* Notes that the array to be added to the table is a view of an input. False = it is not, or it reaches further. */
 static bool note_alias(wf_frozen *f, const wf_array *a, uint32_t input)
 {

@@ -133,6 +133,8 @@ static inline bool wf__is_noted(const wf_context *ctx)
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) &
            (WF_FLAG_HISTORY | WF__FREEZING | WF__TAPING);
 }
+/* Frees the sequences that were begun and never ended, with a warning to the log. */
+void wf__freeze_abandon(wf_context *ctx);
 bool wf__freezes(wf_context *ctx); /* true if this thread notes its launches */
 /* Note for the sequence of this thread, if there is one: a launch; an access of the host to an array in `function`,
  * which with `fills` may write; an error. */

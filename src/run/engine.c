@@ -137,6 +137,13 @@ static void find_llvm(wf__engine *e)
     wf__llvm_list_free(&list);
 }
 
+/* True if the environment turns code generation off, whatever the processor is. */
+static bool isa_is_none(void)
+{
+    const char *name = wf__getenv("WEFT_ISA");
+    return name && !strcmp(name, "none");
+}
+
 /* Under the lock. NULL = no compiler. */
 static wf__codegen *open_llvm(wf__engine *e)
 {
@@ -146,7 +153,8 @@ static wf__codegen *open_llvm(wf__engine *e)
     char text[PATH_MAX + 64];
     wf__str error = { 0 };
     if (!e->llvm_path)
-        wf__str_add(&error, !e->codegen_ops                  ? "this build has no code generator"
+        wf__str_add(&error, !e->codegen_ops                                   ? "this build has no code generator"
+                            : e->target->isa == WF__ISA_NONE && isa_is_none() ? "WEFT_ISA is none"
                             : e->target->isa == WF__ISA_NONE ? "there is no code generation for this processor"
                                                              : wf__llvm_missing(text, sizeof text));
     else if (!e->codegen_ops->open(&e->codegen, e->llvm_path, &error))

@@ -160,7 +160,7 @@ static wf__tval fail_axis(wf__recorder *r, uint32_t at)
         return wf__text_mistake(r, WF_ERR_SYNTAX, at,
                                 "coordinates and sizes need an array argument, which gives the shape (or `weft calc "
                                 "--shape`)");
-    return wf__text_mistake(r, WF_ERR_SHAPE, at, "the arrays have only %d %s", (int)r->common.rank,
+    return wf__text_mistake(r, WF_ERR_SHAPE, at, "the index space has only %d %s", (int)r->common.rank,
                             r->common.rank == 1 ? "axis" : "axes");
 }
 

@@ -90,6 +90,10 @@ refuses 2 "WEFT_THREADS is '1025' in the environment: give a number from 0 (all 
 refuses 2 '--threads 1025: give a number from 0 (all cores) to 1024' "$WEFT" calc 1 --threads 1025
 prints 1 env WEFT_THREADS=2 "$WEFT" calc 1
 prints 1 env WEFT_THREADS= "$WEFT" calc 1
+WEFT_CACHE_BYTES=1G "$WEFT" calc 1 > out 2> err
+grep -q "weft: warning: WEFT_CACHE_BYTES is '1G' in the environment, which is no number" err || die "WEFT_CACHE_BYTES: $(cat err)"
+"$WEFT" calc z --shape 2,7,10 -o deep.npy
+refuses 1 'the index space has only 2 axes' "$WEFT" calc 'out = v[z, y, 3]' v=deep.npy --shape 7,10
 WEFT_LLVM=$PWD/folder "$WEFT" info > out 2> err
 grep -q "^LLVM      not found (WEFT_LLVM is .*/folder)" out || die "info: $(cat out)"
 if "$WEFT" info | grep -q '^LLVM      [0-9]'; then

@@ -427,7 +427,13 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
             }
             result.dim[result.rank++] = axes >> d & 1 ? 1 : shape.dim[d];
         }
-    bool right = n >= 0 && (q || !n);
+    if (n < 0 || (n && !q)) {
+        wfl_array_fail(ctx, WF_ERR_ARG,
+                       n < 0 ? "%s: `n` is %lld; it must be 0 or more" : "%s: `q`, of %lld quantiles, is NULL",
+                       function, (long long)n);
+        return NULL;
+    }
+    bool right = true;
     for (int64_t i = 0; right && i < n; ++i)
         right = q[i] >= 0 && q[i] <= 1;
     if (!right) {

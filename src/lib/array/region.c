@@ -199,7 +199,12 @@ wf_array *wf_array_tile(const wf_array *array, const int64_t *times)
     wf_shape shape = wf_array_shape(array);
     const int64_t offset[WF_MAX_RANK] = { 0 };
     for (int d = 0; d < shape.rank; ++d) {
-        if (!times || times[d] < 0 || (shape.dim[d] && times[d] > INT64_MAX / shape.dim[d])) {
+        if (times && times[d] >= 0 && shape.dim[d] && times[d] > INT64_MAX / shape.dim[d]) {
+            wfl_array_fail(ctx, WF_ERR_SHAPE, "wf_array_tile: %lld times the %lld elements along axis %d are too many",
+                           (long long)times[d], (long long)shape.dim[d], d);
+            return NULL;
+        }
+        if (!times || times[d] < 0) {
             wfl_array_fail(ctx, WF_ERR_ARG, "wf_array_tile: needs a number of times for each axis, 0 or more");
             return NULL;
         }

@@ -69,6 +69,10 @@ bool wfl_checked(const wfl_plan *p, const wf_array *x, wf_axes *axes, const char
     bool drop;
     if (!wfl_array_known(x, p->function) || !wfl_axes_of(p->ctx, &shape, axes, &drop, p->function))
         return false;
+    if ((unsigned)p->norm > WF_FFT_NONE) {
+        wfl_array_fail(p->ctx, WF_ERR_ARG, "%s: there is no wf_fft_norm %d", p->function, (int)p->norm);
+        return false;
+    }
     if (drop || !*axes) {
         wfl_array_fail(p->ctx, WF_ERR_ARG, drop ? "%s: WF_DROP_AXES is for reductions" : "%s: %s has no axes",
                        p->function, what);

@@ -232,6 +232,10 @@ wf_array *wf_bin(const wf_array *x, int64_t k, wf_axes axes)
                        k < 1 ? "it must be 1 or more" : "7 is the highest");
         return NULL;
     }
+    int64_t longest = 0;
+    for (int d = 0; d < shape.rank; ++d)
+        longest = axes >> d & 1 && shape.dim[d] > longest ? shape.dim[d] : longest;
+    k = k - 1 > longest ? longest + 1 : k; /* no bin is full either way, and larger ones are beyond all shapes */
     if (axes && (k <= MOST_LOOPED || wf_array_dist(x)))
         return bin_by_loops(x, k, axes);
     wf_array *y = axes ? NULL : wf_copy(x);

@@ -19,7 +19,6 @@
 #define MAX_KEY ((size_t)16 << 20)
 #define MAX_OBJECT ((size_t)64 << 20)
 #define DEFAULT_BYTES ((uint64_t)256 << 20)
-#define MOST_BYTES ((uint64_t)1000000000000000000) /* of WEFT_CACHE_BYTES */
 #define SECOND INT64_C(1000000000)
 #define STAMP_EVERY (3600 * SECOND)
 #define TEMP_LIFE (3600 * SECOND) /* the process of an older temporary file has died */
@@ -92,14 +91,12 @@ static char *choose_dir(const char *dir, bool *in_home, const char **none)
     return path.at;
 }
 
-/* Returns the bound that WEFT_CACHE_BYTES names, or the default one if that is no number from 1 to 10^18. */
+/* Returns the bound that WEFT_CACHE_BYTES names, or the default one if that is no number from 1 on. */
 static uint64_t choose_bound(void)
 {
-    const char *text = wf__getenv("WEFT_CACHE_BYTES");
+    const char *wrong;
     uint64_t n = 0;
-    while (text && *text >= '0' && *text <= '9' && n <= MOST_BYTES)
-        n = 10 * n + (uint64_t)(*text++ - '0');
-    return text && !*text && n && n <= MOST_BYTES ? n : DEFAULT_BYTES;
+    return wf__getenv_number("WEFT_CACHE_BYTES", WF__DISK_MOST_BYTES, &n, &wrong) && n ? n : DEFAULT_BYTES;
 }
 
 wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes)

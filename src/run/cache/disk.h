@@ -15,6 +15,7 @@ typedef struct wf__disk_stats {
     uint64_t hits, misses, stores; /* counted by this handle */
 } wf__disk_stats;
 
+#define WF__DISK_MOST_BYTES ((uint64_t)1000000000000000000) /* of WEFT_CACHE_BYTES */
 /* Makes the handle of a folder, but accesses no file; the first store creates the folder. dir: NULL = the default:
  * WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 = WEFT_CACHE_BYTES, else
  * 256 MiB. NULL = out of memory. */
