@@ -1,6 +1,6 @@
 /* matrices.h - what the functions of arrays of matrices share: the matrices of a call, copies of them, results, and the
  * messages that name a matrix (matrices.c). Their decompositions by the functions of values (by_values.c) and by LAPACK
- * (by_lapack.c), between which arrays.c chooses, and their derivatives (derivatives.c). Matrices are [count, rows, columns] there, the axes before the last two as one.
+ * (by_lapack.c), between which arrays.c chooses. Matrices are [count, rows, columns] there, the axes before the last two as one.
  */
 #ifndef WEFT_LINALG_MATRICES_H
 #define WEFT_LINALG_MATRICES_H
@@ -81,12 +81,6 @@ wf_array *wfl_large_lstsq(wfl_job *j, const wf_array *a, const wf_array *b, int6
 bool wfl_large_slogdet(wfl_job *j, const wf_array *a, int64_t n, wf_array *out[2]);
 /* Sets out[0] and out[1] to q, [batch..., m, k], and r, [batch..., k, n]. */
 bool wfl_large_qr(wfl_job *j, const wf_array *a, int64_t m, int64_t n, int64_t k, wf_array *out[2]);
-
-/* ---- derivatives on tapes ---- */
-/* wf_array_rule.vjp of the functions, with their operands and their results that are wanted; wf_lstsq has a third operand,
- * the tolerance as a number of f64. */
-typedef wf_status wfl_vjp(void *user, wf_arrays in, wf_arrays out, wf_arrays up, wf_arrays grads);
-wfl_vjp wfl_solve_vjp, wfl_cholesky_vjp, wfl_eigh_vjp, wfl_svd_vjp, wfl_slogdet_vjp, wfl_qr_vjp, wfl_lstsq_vjp;
 
 /* ---- distributed arrays ---- */
 /* Computes the results of a job of ordinary arrays; b NULL: the call has none. False: an error, or a note. */
