@@ -58,7 +58,8 @@ static bool int_operand(PyObject *object, wf_graph *g, operand *o)
         return !PyErr_Occurred();
     }
     unsigned long long bits = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
-    if (overflow < 0 || PyErr_ExceptionMatches(PyExc_OverflowError)) { /* no integer dtype holds the number */
+    if (overflow < 0 ||
+        (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError))) { /* no integer dtype holds the number */
         PyErr_Clear();
         o->val = number(PyLong_AsDouble(object));
     } else if (!PyErr_Occurred())

@@ -263,41 +263,47 @@ static void raise_other_shape(const wf_shape *result, const wf_shape *array)
     PyObject *of_result = wfpy_shape_object(result), *of_array = of_result ? wfpy_shape_object(array) : NULL;
     if (of_array)
         PyErr_Format(wfpy.error[WF_ERR_SHAPE],
-                     "a result of shape %R does not fit the array of shape %R that it is "
-                     "stored in",
-                     of_result, of_array);
+                     "a result of shape %R does not fit the array of shape %R that it is stored in", of_result,
+                     of_array);
     Py_XDECREF(of_result);
     Py_XDECREF(of_array);
+}
+
+/* The lazy result of a op b for the lazy array a, in the dtype of a; it has to have the shape of a. */
+static PyObject *result_for(int op, PyObject *a, PyObject *b)
+{
+    const wf_dtype dtype = wfpy_array_dtype(a);
+    const wf_shape shape = wfpy_array_shape(a);
+    PyObject *made = wfpy_apply(op, (PyObject *[]){ a, b }, 2), *result = NULL;
+    if (!made)
+        return NULL;
+    const wf_shape given = wfpy_array_shape(made);
+    if (is_storable(wfpy_array_dtype(made), dtype)) {
+        if (memcmp(&given, &shape, sizeof shape) != 0)
+            raise_other_shape(&given, &shape);
+        else
+            result = wfpy_array_dtype(made) == dtype ? Py_NewRef(made) : wfpy_cast(made, dtype);
+    }
+    Py_DECREF(made);
+    return result;
 }
 
 /* a op= b of a lazy array: gives the object a its new value, so that all names of it see that. Values which are made of
  * the old one keep it. */
 static PyObject *in_place_lazily(int op, PyObject *a, PyObject *b)
 {
-    wfpy_array *target = (wfpy_array *)a;
-    const wf_dtype dtype = wfpy_array_dtype(a);
-    const wf_shape shape = wfpy_array_shape(a);
-    PyObject *made = wfpy_apply(op, (PyObject *[]){ a, b }, 2);
-    if (!made || !wfpy_is_array(made) || !wfpy_is_lazy(made) || !wfpy_is_lazy(a)) {
-        Py_XDECREF(made); /* the array has been computed meanwhile, as where the thread has left weft.lazy() */
-        return made ? apply_eager(op, (PyObject *[]){ a, b }, 2, a) : NULL;
+    PyObject *result = wfpy_lazy_graph() ? result_for(op, a, b) : NULL;
+    if (!result && PyErr_Occurred())
+        return NULL;
+    if (!result || !wfpy_is_lazy(result) || !wfpy_is_lazy(a)) { /* the array has been computed */
+        Py_XDECREF(result);
+        return apply_eager(op, (PyObject *[]){ a, b }, 2, a);
     }
-    const wf_shape given = wfpy_array_shape(made);
-    PyObject *cast = NULL;
-    if (!is_storable(wfpy_array_dtype(made), dtype))
-        ;
-    else if (memcmp(&given, &shape, sizeof shape) != 0)
-        raise_other_shape(&given, &shape);
-    else
-        cast = wfpy_array_dtype(made) == dtype ? Py_NewRef(made) : wfpy_cast(made, dtype);
-    if (cast) {
-        PyObject *old = target->value;
-        target->value = Py_NewRef(((wfpy_array *)cast)->value);
-        Py_DECREF(old);
-    }
-    Py_DECREF(made);
-    Py_XDECREF(cast);
-    return cast ? Py_NewRef(a) : NULL;
+    PyObject *old = ((wfpy_array *)a)->value;
+    ((wfpy_array *)a)->value = Py_NewRef(((wfpy_array *)result)->value);
+    Py_DECREF(old);
+    Py_DECREF(result);
+    return Py_NewRef(a);
 }
 
 static PyObject *in_place(int op, PyObject *a, PyObject *b)
