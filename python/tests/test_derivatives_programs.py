@@ -3,6 +3,7 @@ values are closed forms."""
 import pytest
 
 import weft
+import weft.xp
 
 numpy = pytest.importorskip("numpy")
 
@@ -102,6 +103,8 @@ def test_functions_of_numpy_that_weft_has(function):
     (lambda a: weft.sum(memoryview(a)), "x.numpy"), (lambda a: weft.sum(weft.from_dlpack(a)), "x.numpy"),
     (lambda a: float(a[0]) * a[1], "x.item"), (lambda a: complex(a[0]).real * a[1], "x.item"),
     (lambda a: weft.sum(weft.signal.gaussian_filter(a, [a[0]])), "x.item"),
+    (lambda a: weft.quantile(a, a[0] / 4), "x.item"), (lambda a: weft.percentile(a, a), "x.item"),
+    (lambda a: weft.sum(weft.linspace(a[0], a[1], 3)), "x.item"), (lambda a: weft.xp.asarray([a[0], 1.0])[0], "x.item"),
 ])
 def test_conversions_are_no_silent_constants(function, text):
     with pytest.raises(weft.UnsupportedError, match=text):

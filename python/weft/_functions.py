@@ -9,6 +9,7 @@ from ._arrays import clip, operand, round
 from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique, _vecdot
 from ._c_functions import flatnonzero, iota, linspace, min_max, sort
 from ._c_functions import tile as _tile
+from ._c_gradients import _check_lent
 from ._shapes import axes_of, axis_of
 from ._values import matmul as matmul_of_values
 from ._weft import ArgumentError, Array, ShapeError, Value, Variable, asarray, empty, ops
@@ -242,6 +243,7 @@ def astype(array: ArrayLike, dtype: DTypeLike) -> Array:
 def quantile(array: ArrayLike, q: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The element at q (n - 1) in ascending order, interpolated; for several q, the axes of q come first."""
     parts = asarray(q, _weft.f64)
+    _check_lent(parts)
     if parts.ndim == 0:
         return _quantile(array, parts.item(), axis, keepdims=keepdims)
     found = _quantiles(array, parts.reshape(-1).tolist(), axis, keepdims=keepdims)
@@ -251,6 +253,7 @@ def quantile(array: ArrayLike, q: ArrayLike, axis: Axes = None, *, keepdims: boo
 def percentile(array: ArrayLike, q: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """quantile with q from 0 to 100."""
     percents = asarray(q, _weft.f64)
+    _check_lent(percents)
     for x in percents.reshape(-1).tolist():
         if not 0 <= x <= 100:
             raise ArgumentError(f"percentile: {x:g} is not from 0 to 100")

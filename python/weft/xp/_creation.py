@@ -3,6 +3,7 @@ import math
 
 from .. import _weft
 from .._arrays import default_dtype, has_buffer
+from .._c_gradients import _check_lent
 from .._weft import Array, ops
 from . import _dtypes
 from ._common import check, recorded
@@ -30,7 +31,10 @@ def _stacked(obj):
     """Lists in which arrays without axes are Python numbers."""
     if isinstance(obj, (list, tuple)):
         return [_stacked(o) for o in obj]
-    return obj.item() if isinstance(obj, Array) and obj.ndim == 0 else obj
+    if not isinstance(obj, Array) or obj.ndim:
+        return obj
+    _check_lent(obj)  # a number of Python has no derivative
+    return obj.item()
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
