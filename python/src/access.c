@@ -7,18 +7,16 @@ static wfpy_graph *self_graph(PyObject *self) { return (wfpy_graph *)self; }
 /* ---- arguments ---- */
 
 /* The array of an argument: a weft.Array, or anything that is one. *owner keeps it alive. */
-static wf_array *array_argument(PyObject *object, bool writes, PyObject **owner)
+static wf_array *array_argument(PyObject *self, PyObject *object, bool writes, PyObject **owner)
 {
     *owner = NULL;
     if (!wfpy_is_array(object)) {
-        if (writes && wfpy_notes()) {
-            wfpy_raise_status(WF_ERR_UNSUPPORTED,
-                              "a recording within a tape or weft.grad writes to memory of another library; derivatives "
-                              "pass through arrays of weft, such as those of weft.empty");
-            return NULL;
-        }
         if (!(*owner = wfpy_as_array(object, WF_NONE)))
             return NULL;
+        if (writes && !wfpy_note_foreign(self, *owner)) {
+            Py_CLEAR(*owner);
+            return NULL;
+        }
         object = *owner;
     }
     wf_array *array = writes ? wfpy_array_to_write(object) : wfpy_array_of(object);
@@ -27,6 +25,20 @@ static wf_array *array_argument(PyObject *object, bool writes, PyObject **owner)
         *owner = NULL;
     }
     return array;
+}
+
+bool wfpy_note_foreign(PyObject *self, PyObject *array)
+{
+    wfpy_graph *g = self_graph(self);
+    if (!g->foreign && !(g->foreign = PyList_New(0)))
+        return false;
+    return PyList_Append(g->foreign, array) == 0;
+}
+
+/* _note_foreign(array) */
+static PyObject *note_foreign(PyObject *self, PyObject *array)
+{
+    return wfpy_note_foreign(self, array) ? Py_NewRef(Py_None) : NULL;
 }
 
 bool wfpy_note_written(PyObject *self, const wf_array *array)
@@ -67,7 +79,7 @@ static PyObject *input(PyObject *self, PyObject *object)
 {
     PyObject *owner;
     wf_graph *g = wfpy_graph_of(self);
-    wf_array *array = g ? array_argument(object, false, &owner) : NULL;
+    wf_array *array = g ? array_argument(self, object, false, &owner) : NULL;
     if (!array)
         return NULL;
     PyObject *value = wfpy_value_new(self, wf_in(g, array));
@@ -80,7 +92,7 @@ static PyObject *output(PyObject *self, PyObject *args)
     PyObject *object, *value, *owner;
     wf_val v;
     wf_graph *g = PyArg_ParseTuple(args, "OO:output", &object, &value) ? wfpy_graph_of(self) : NULL;
-    wf_array *array = g && wfpy_operand(value, self, &v) ? array_argument(object, true, &owner) : NULL;
+    wf_array *array = g && wfpy_operand(value, self, &v) ? array_argument(self, object, true, &owner) : NULL;
     if (!array)
         return NULL;
     (wf_out)(g, array, v);
@@ -108,7 +120,7 @@ static PyObject *graph_read(PyObject *self, PyObject *args, PyObject *keywords)
         return NULL;
     if (other && other != Py_None && border == WF_BORDER_NONE)
         border = WF_BORDER_VALUE;
-    wf_array *array = array_argument(object, false, &owner);
+    wf_array *array = array_argument(self, object, false, &owner);
     if (!array)
         return NULL;
     wf_val v = border ? wf_read_border_n(g, array, (wf_border)border, outside, at) : wf_read_n(g, array, at);
@@ -127,7 +139,7 @@ static PyObject *graph_write(PyObject *self, PyObject *args, PyObject *keywords)
         !indices(self, key, index, &at) || !wfpy_operand(value, self, &v) ||
         (where != Py_None && !wfpy_operand(where, self, &condition)))
         return NULL;
-    wf_array *array = array_argument(object, true, &owner);
+    wf_array *array = array_argument(self, object, true, &owner);
     if (!array)
         return NULL;
     if (where != Py_None)
@@ -154,7 +166,7 @@ static PyObject *accumulate(PyObject *self, PyObject *args, PyObject *keywords)
         (mode_name && !wfpy_find_name("accumulate", mode_name, modes, &mode)) || !indices(self, key, index, &at) ||
         !wfpy_operand(value, self, &v) || (where != Py_None && !wfpy_operand(where, self, &condition)))
         return NULL;
-    wf_array *array = array_argument(object, true, &owner);
+    wf_array *array = array_argument(self, object, true, &owner);
     if (!array)
         return NULL;
     if (where != Py_None)
@@ -180,7 +192,7 @@ static PyObject *atomic(PyObject *self, PyObject *args, PyObject *keywords)
         (join_name && !wfpy_find_name("atomic", join_name, wfpy_joins, &join)) || !indices(self, key, index, &at) ||
         !wfpy_operand(value, self, &v) || (where != Py_None && !wfpy_operand(where, self, &condition)))
         return NULL;
-    wf_array *array = array_argument(object, true, &owner);
+    wf_array *array = array_argument(self, object, true, &owner);
     if (!array)
         return NULL;
     wf_val old = where != Py_None ? wf_atomic_if_n(g, condition, (wf_join)join, array, v, at)
@@ -273,7 +285,7 @@ static PyObject *dim(PyObject *self, PyObject *args)
     PyObject *object, *owner;
     int axis;
     wf_graph *g = PyArg_ParseTuple(args, "Oi:dim", &object, &axis) ? wfpy_graph_of(self) : NULL;
-    wf_array *array = g ? array_argument(object, false, &owner) : NULL;
+    wf_array *array = g ? array_argument(self, object, false, &owner) : NULL;
     if (!array)
         return NULL;
     wf_val v = wf_dim(g, array, axis);
@@ -282,6 +294,7 @@ static PyObject *dim(PyObject *self, PyObject *args)
 }
 
 PyMethodDef wfpy_access_methods[] = {
+    { "_note_foreign", note_foreign, METH_O, NULL },
     { "input", input, METH_O,
       "input(array)\n--\n\nThe element at the current point; in an array graph the whole array." },
     { "output", output, METH_VARARGS,

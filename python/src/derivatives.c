@@ -141,6 +141,14 @@ bool wfpy_check_stored(const char *name, const wf_array *array)
     return false;
 }
 
+bool wfpy_check_all_stored(const char *name, PyObject *arrays)
+{
+    for (Py_ssize_t i = 0, n = arrays && tapes > 0 ? PyList_Size(arrays) : 0; i < n; ++i)
+        if (!wfpy_check_stored(name, wfpy_array_of(PyList_GetItem(arrays, i))))
+            return false;
+    return true;
+}
+
 PyObject *wfpy_apart(PyObject *array, const wf_array *to)
 {
     wf_array *from = wfpy_notes() ? wfpy_array_of(array) : NULL;

@@ -36,7 +36,7 @@ PyObject *wfpy_graph_new(const wf_space *space)
     made->thread = PyThread_get_thread_ident();
     made->lazy = NULL;
     made->lazy_n = 0;
-    made->names = made->formals = made->written = NULL;
+    made->names = made->formals = made->written = made->foreign = NULL;
     return wf_graph_status(graph) == WF_OK ? (PyObject *)made
                                            : (wfpy_graph_fail((PyObject *)made), Py_DecRef((PyObject *)made), NULL);
 }
@@ -48,6 +48,7 @@ static void graph_dealloc(PyObject *self)
     Py_XDECREF(self_graph(self)->names);
     Py_XDECREF(self_graph(self)->formals);
     Py_XDECREF(self_graph(self)->written);
+    Py_XDECREF(self_graph(self)->foreign);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -62,7 +63,7 @@ PyObject *wfpy_graph_borrow(wf_graph *g)
     made->thread = PyThread_get_thread_ident();
     made->lazy = NULL;
     made->lazy_n = 0;
-    made->names = made->formals = made->written = NULL;
+    made->names = made->formals = made->written = made->foreign = NULL;
     return (PyObject *)made;
 }
 
@@ -298,6 +299,8 @@ static PyObject *run(PyObject *self, PyObject *none)
     wfpy_released r = wfpy_release_gil(true);
     wf_status status = wf_run(g);
     wfpy_take_gil(r);
+    if (status == WF_OK && !wfpy_check_all_stored("a recording", self_graph(self)->foreign))
+        return NULL;
     return status == WF_OK && wfpy_warn() < 0 ? NULL : wfpy_done(status);
 }
 static PyObject *eval(PyObject *self, PyObject *none)
@@ -309,6 +312,8 @@ static PyObject *eval(PyObject *self, PyObject *none)
     wfpy_released r = wfpy_release_gil(true);
     wf_status status = wf_eval(g);
     wfpy_take_gil(r);
+    if (status == WF_OK && !wfpy_check_all_stored("a recording", self_graph(self)->foreign))
+        return NULL;
     return status == WF_OK && wfpy_warn() < 0 ? NULL : wfpy_done(status);
 }
 static PyObject *drop(PyObject *self, PyObject *none)
@@ -331,7 +336,8 @@ static PyObject *compile(PyObject *self, PyObject *args)
     wf_kernel *kernel = (g = wfpy_graph_to_end(self)) ? wf_compile(g) : NULL;
     if (!g)
         Py_CLEAR(names);
-    PyObject *made = names ? wfpy_kernel_new(kernel, names, self_graph(self)->written) : NULL;
+    PyObject *made =
+        names ? wfpy_kernel_new(kernel, names, self_graph(self)->written, self_graph(self)->foreign) : NULL;
     Py_XDECREF(names);
     return made;
 }

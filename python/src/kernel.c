@@ -108,7 +108,8 @@ typedef struct argument {
 } argument;
 typedef struct kernel_object {
     PyObject_HEAD wf_kernel *kernel;
-    PyObject *names; /* a tuple */
+    PyObject *names;   /* a tuple */
+    PyObject *foreign; /* as that of wfpy_graph */
     int n;
     bool busy; /* a call is using the slots; another one makes its own */
     argument *argument;
@@ -116,7 +117,7 @@ typedef struct kernel_object {
 
 static kernel_object *self_kernel(PyObject *self) { return (kernel_object *)self; }
 
-PyObject *wfpy_kernel_new(wf_kernel *kernel, PyObject *names, PyObject *written)
+PyObject *wfpy_kernel_new(wf_kernel *kernel, PyObject *names, PyObject *written, PyObject *foreign)
 {
     if (!kernel)
         return wfpy_raise();
@@ -129,6 +130,7 @@ PyObject *wfpy_kernel_new(wf_kernel *kernel, PyObject *names, PyObject *written)
     }
     made->kernel = kernel;
     made->names = Py_NewRef(names);
+    made->foreign = Py_XNewRef(foreign);
     made->n = (int)n;
     made->busy = false;
     made->argument = PyMem_Calloc((size_t)n + 1, sizeof *made->argument);
@@ -158,6 +160,7 @@ static void kernel_dealloc(PyObject *self)
     PyMem_Free(k->argument);
     wf_kernel_free(k->kernel);
     Py_XDECREF(k->names);
+    Py_XDECREF(k->foreign);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -235,6 +238,7 @@ PyObject *wfpy_kernel_launch(PyObject *kernel, wfpy_given *const *given, wf_laun
         for (int i = 0; status == WF_OK && right && i < k->n; ++i)
             if (given[i]->foreign && k->argument[i].written)
                 right = wfpy_check_stored(k->argument[i].name, (shares ? k->argument[i].slot : own[i]).array);
+        right = right && (status != WF_OK || wfpy_check_all_stored("a kernel", k->foreign));
     }
     for (int i = 0; i < k->n; ++i)
         wfpy_slot_end(shares ? &k->argument[i].slot : &own[i], &given[i]->buffer);

@@ -316,6 +316,8 @@ int wfpy_add_operations(PyObject *module);
 bool wfpy_operand(PyObject *object, PyObject *graph, wf_val *val);
 /* Notes that a recording writes to an array, for the kernels that take a formal one. False: an exception. */
 bool wfpy_note_written(PyObject *graph, const wf_array *array);
+/* Notes a weft.Array over memory of another library that the recording writes. */
+bool wfpy_note_foreign(PyObject *graph, PyObject *array);
 /* An operation of the table by number, on values, arrays and numbers. */
 PyObject *wfpy_apply(int op, PyObject *const *args, Py_ssize_t n);
 /* Copies the slots `own`, then those of Python's operators, into `slots`, which has room for `room`. */
@@ -335,6 +337,7 @@ typedef struct wfpy_graph {
     PyObject *names;   /* a list of the names of formals and parameters, in the order in which they were made */
     PyObject *formals; /* a dict from addresses of formals to their names */
     PyObject *written; /* a set of the names of the formals that are written */
+    PyObject *foreign; /* NULL, or a list of weft.Arrays over memory of other libraries that the recording writes */
 } wfpy_graph;
 /* The open recording of a weft.Graph; NULL: it has ended, or another thread asks. */
 wf_graph *wfpy_graph_of(PyObject *graph);
@@ -385,7 +388,8 @@ void wfpy_slot_end(wfpy_slot *slot, Py_buffer *buffer);
 void wfpy_slot_free(wfpy_slot *slot);
 /* True if the slot's array is over this buffer's memory, of this dtype, shape and strides. */
 bool wfpy_slot_holds(const wfpy_slot *slot, const Py_buffer *buffer);
-PyObject *wfpy_kernel_new(wf_kernel *kernel, PyObject *names, PyObject *written);
+/* `foreign`: as that of wfpy_graph. */
+PyObject *wfpy_kernel_new(wf_kernel *kernel, PyObject *names, PyObject *written, PyObject *foreign);
 enum { WFPY_MOST_ARGUMENTS = 64 };
 /* An argument; buffer.obj is NULL if its buffer has not been asked for. A NULL object: a parameter keeps its value. */
 typedef struct wfpy_given {
@@ -432,6 +436,8 @@ bool wfpy_notes(void);
  * memory other libraries get, and for memory of other libraries in which a launch has stored. */
 bool wfpy_check_lent(const wf_array *array);
 bool wfpy_check_stored(const char *name, const wf_array *array);
+/* The same for a list of weft.Arrays, or NULL. */
+bool wfpy_check_all_stored(const char *name, PyObject *arrays);
 /* What a launch that stores `to` reads in place of a weft.Array: a copy, if a tape notes and both share memory, as a launch on
  * a tape must not use two views that meet. A new reference; NULL: an exception. */
 PyObject *wfpy_apart(PyObject *array, const wf_array *to);

@@ -162,6 +162,24 @@ def test_arrays_of_numpy_are_no_silent_constants_when_written(write):
         loss(weft.asarray(V))
 
 
+def test_kernels_that_write_to_numpy_arrays_of_their_closure():
+    held = numpy.zeros(3)
+
+    @weft.kernel
+    def into_closure(i, /, a):
+        held[i] = a[i] * 2
+
+    g = weft.Graph()
+    g.output(held, g.input(g.formal("a", weft.f64, 1)) * 2)
+    for write in (into_closure[3], g.compile("a")):
+        write(weft.asarray(V))  # without a tape
+        assert held.tolist() == (2 * V).tolist()
+        for _ in range(2):
+            with pytest.raises(weft.UnsupportedError, match="memory of another library"):
+                weft.grad(lambda a: (write(a), weft.sum(held))[1])(V)
+        weft.grad(lambda a: (write(weft.asarray(V)), weft.sum(a * held))[1])(V)  # a constant
+
+
 def test_what_does_not_depend_on_watched_arrays_goes_anywhere():
     def loss(a):
         out, b = numpy.zeros(3), weft.asarray(V)

@@ -10,7 +10,6 @@ from typing import Any
 
 from . import _weft
 from ._arrays import round as round_of
-from ._c_gradients import _notes
 from ._numpy import UFUNCS, name_of
 from ._trace import Branch, For, Range, UNBOUND, While, current, graph, is_value, joined, tree_of, truth
 from ._values import OF_ARRAYS, OF_VALUES, of_array
@@ -294,11 +293,10 @@ _ACCUMULATED = {"iadd": "add", "isub": "add", "imul": "mul", "iand": "and", "ior
 
 def _to_write(array):
     """An array outside of the function as one that the recording writes."""
-    if not isinstance(array, Array) and _notes():
-        raise _weft.UnsupportedError(
-            "a traced function within a tape or weft.grad writes to memory of another library outside of the function; "
-            "derivatives pass through arrays of weft, such as those of weft.empty")
-    return TracedArray(_weft.asarray(array))
+    made = _weft.asarray(array)
+    if made is not array:
+        graph()._note_foreign(made)
+    return TracedArray(made)
 
 
 def augment(target, key, how, value):
