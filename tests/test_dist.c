@@ -267,6 +267,21 @@ static void refused(void **state)
     assert_int_equal(wf_dist_make(&negative, 8, NULL, &d), WF_ERR_ARG);
     assert_int_equal(wf_dist_make(&nine, 8, NULL, &d), WF_ERR_ARG);
     assert_int_equal(d.ranks, 77);
+    int64_t lo[WF_MAX_RANK] = { 5 }, hi[WF_MAX_RANK] = { 6 };
+    int32_t place[WF_MAX_RANK] = { 7 };
+    assert_int_equal(wf_dist_make(&shape, 8, NULL, &d), WF_OK);
+    wf_dist_place(NULL, 0, place);
+    wf_dist_place(&d, 0, NULL);
+    wf_dist_range(NULL, 0, lo, hi);
+    wf_dist_range(&d, 0, NULL, NULL);
+    assert_true(place[0] == 7 && lo[0] == 5 && hi[0] == 6);
+    assert_int_equal(wf_dist_owner(NULL, lo), -1);
+    assert_int_equal(wf_dist_owner(&d, NULL), -1);
+    assert_int_equal(wf_dist_neighbour(NULL, 0, 0, 1, true), -1);
+    assert_int_equal(wf_dist_neighbour(&d, 0, INT32_MAX, 1, true), -1);
+    assert_false(wf_dist_divides(NULL, 0) || wf_dist_divides(&d, -1) || wf_dist_divides(&d, INT32_MAX));
+    assert_int_equal(wf_dist_resize(NULL, &shape).ranks, 0);
+    assert_int_equal(wf_dist_resize(&d, NULL).ranks, 8);
 }
 
 int main(void)

@@ -584,6 +584,12 @@ wf_status wf__derive_by(wf_graph *graph, const wf__derive *d, wf_status (*work)(
 {
     if (!wf__no_hook(graph, d->function))
         return WF_ERR_CONTRACT;
+    const wf_arrays lists[] = { d->outs, d->wrt, d->seeds, d->results };
+    for (size_t i = 0; i < WF__COUNT(lists); ++i)
+        if (!wf__is_given(graph->ctx, lists[i].at, lists[i].n, d->function)) {
+            wf__graph_retire(graph);
+            return WF_ERR_ARG;
+        }
     wf__floats floats = wf__floats_begin();
     wf_status status = wf__graph_finish(graph);
     if (status == WF_OK && !wf__graph_launchable(graph, d->function))

@@ -171,6 +171,8 @@ wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_o
         return wf__error(ctx, WF_ERR_ARG, "wf_apply: the operator has no call");
     if (in.n > MOST || out.n > MOST || op.n_reduced < 0 || op.n_reduced > MOST || (op.n_reduced && !op.reduced))
         return wf__error(ctx, WF_ERR_ARG, "wf_apply: at most %d inputs, outputs and reduced values", (int)MOST);
+    if (!wf__is_given(ctx, in.at, in.n, "wf_apply") || !wf__is_given(ctx, out.at, out.n, "wf_apply"))
+        return WF_ERR_ARG;
     for (size_t i = 0; i < in.n + out.n; ++i)
         if (!(i < in.n ? in.at[i] : out.at[i - in.n]))
             return wf__error(ctx, WF_ERR_ARG, "wf_apply: %s %zu is NULL", i < in.n ? "input" : "output",

@@ -122,6 +122,8 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
 {
     if (!ctx)
         return WF_ERR_ARG;
+    if (!wf__is_given(ctx, inputs.at, inputs.n, "wf_freeze_begin"))
+        return WF_ERR_ARG;
     for (size_t i = 0; i < inputs.n; ++i) {
         if (!inputs.at[i] || inputs.at[i]->ctx != ctx)
             return wf__error(ctx, WF_ERR_ARG, "wf_freeze_begin: input %u is %s", (unsigned)i,

@@ -279,6 +279,8 @@ wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out, void (*fn)
     host h = { .ctx = ctx, .fn = fn, .user = user, .n_in = (uint32_t)in.n };
     if (!fn || in.n + out.n > MOST)
         return wf__error(ctx, WF_ERR_ARG, "wf_host_apply: needs a function and at most %d arrays", (int)MOST);
+    if (!wf__is_given(ctx, in.at, in.n, "wf_host_apply") || !wf__is_given(ctx, out.at, out.n, "wf_host_apply"))
+        return WF_ERR_ARG;
     for (size_t i = 0; i < in.n + out.n; ++i) {
         bool is_out = i >= in.n;
         const wf_array *a = is_out ? out.at[i - in.n] : in.at[i];

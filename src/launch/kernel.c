@@ -260,6 +260,8 @@ wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts 
         memcpy(&whole, opts, opts->size);
         opts = &whole;
     }
+    if (!wf__is_given(k->ctx, args.at, args.n, "wf_launch"))
+        return WF_ERR_ARG;
     if (opts && opts->shape.rank)
         return launch_over(k, args, opts);
     return with_bindings(k, args, "wf_launch", launch, &(launching){ opts, &k->program.rec.space });
@@ -429,6 +431,14 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     return status;
 }
 
+/* True unless the buffer is NULL and said to have room; else false, with an error. */
+static bool has_room(const wf_kernel *k, const char *buf, size_t cap, const char *function)
+{
+    if (!buf && cap)
+        wf__error(k->ctx, WF_ERR_ARG, "%s: buf is NULL, and cap is %zu", function, cap);
+    return buf || !cap;
+}
+
 /* Copies the text out, unless there was a failure. */
 static wf_status give_text(const wf_kernel *k, wf_status status, wf__str *text, char *buf, size_t cap, size_t *len)
 {
@@ -457,6 +467,8 @@ wf_status wf_kernel_dump(const wf_kernel *k, wf_args args, wf_dump what, char *b
         return WF_ERR_ARG;
     dump_request request = { .what = what };
     wf_status status = WF_OK;
+    if (!wf__is_given(k->ctx, args.at, args.n, "wf_kernel_dump") || !has_room(k, buf, cap, "wf_kernel_dump"))
+        return WF_ERR_ARG;
     bool known = what >= WF_DUMP_TRACE && what < WF_DUMP_INT32 && (what <= WF_DUMP_PLAN || (what & 255) == WF_DUMP_PTX);
     if (!known)
         return wf__error(k->ctx, WF_ERR_ARG, "wf_kernel_dump: there is no dump %d", (int)what);
@@ -477,6 +489,9 @@ const char *wf_pass_name(size_t i) { return wf__pass_name(i); }
 wf_status wf_kernel_dump_after(const wf_kernel *k, wf_args args, const char *pass, char *buf, size_t cap, size_t *len)
 {
     if (!k)
+        return WF_ERR_ARG;
+    if (!wf__is_given(k->ctx, args.at, args.n, "wf_kernel_dump_after") ||
+        !has_room(k, buf, cap, "wf_kernel_dump_after"))
         return WF_ERR_ARG;
     wf__str out = { 0 };
     wf__pass_log log = { .after = pass ? pass : "", .out = &out };

@@ -189,6 +189,8 @@ wf_status wf_frozen_replay(wf_frozen *f, wf_arrays inputs)
 {
     if (!f)
         return WF_ERR_ARG;
+    if (!wf__is_given(f->ctx, inputs.at, inputs.n, "wf_frozen_replay"))
+        return WF_ERR_ARG;
     if (inputs.n != f->inputs)
         return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: %u inputs are given, the sequence has %u",
                          (unsigned)inputs.n, (unsigned)f->inputs);

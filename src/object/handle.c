@@ -124,6 +124,14 @@ static wf_state state_of(const wf_array *a, bool promised)
 wf_state wf__array_promised(const wf_array *a) { return state_of(a, true); }
 wf_state wf_array_state(const wf_array *a) { return state_of(a, false); }
 
+bool wf__is_given(wf_context *ctx, const void *list, size_t n, const char *function)
+{
+    if (list || !n)
+        return true;
+    wf__error(ctx, WF_ERR_ARG, "%s: a list of %llu entries is NULL", function, (unsigned long long)n);
+    return false;
+}
+
 bool wf__array_evaluate(const wf_array *a, const wf_graph *by)
 {
     return !a->graph || a->graph == by || wf__array_promised(a) != WF_STATE_LAZY ||

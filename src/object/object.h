@@ -249,6 +249,8 @@ wf_state wf__array_promised(const wf_array *a);
 /* Evaluates the open recording that keeps the array, unless it is `by`, since the host (`by` = NULL) or the
  * recording `by` is about to use the array. Returns false on failure, with the context's error set. */
 bool wf__array_evaluate(const wf_array *a, const wf_graph *by);
+/* True unless a list of n entries is NULL; else false, with an error. */
+bool wf__is_given(wf_context *ctx, const void *list, size_t n, const char *function);
 /* True if this process has the contents: the array is neither a formal, nor scratch, nor distributed; else sets the
  * context's error. */
 bool wf__array_holds(const wf_array *a, const char *function);

@@ -171,6 +171,8 @@ wf_status wf_dist_make(const wf_shape *shape, int n, const wf_dist_options *opti
 
 void wf_dist_place(const wf_dist *dist, int rank, int32_t *place)
 {
+    if (!dist || !place)
+        return;
     for (int a = dist->shape.rank; a-- > 0; rank /= dist->grid[a])
         place[a] = rank % dist->grid[a];
 }
@@ -186,6 +188,8 @@ static int rank_at(const wf_dist *dist, const int32_t *place)
 void wf_dist_range(const wf_dist *dist, int rank, int64_t *lo, int64_t *hi)
 {
     int32_t place[WF_MAX_RANK];
+    if (!dist || !lo || !hi)
+        return;
     wf_dist_place(dist, rank, place);
     for (int a = 0; a < dist->shape.rank; a++) {
         lo[a] = begin_of(dist, a, place[a]);
@@ -196,14 +200,21 @@ void wf_dist_range(const wf_dist *dist, int rank, int64_t *lo, int64_t *hi)
 int wf_dist_owner(const wf_dist *dist, const int64_t *index)
 {
     int32_t place[WF_MAX_RANK];
+    if (!dist || (dist->shape.rank && !index))
+        return -1;
     for (int a = 0; a < dist->shape.rank; a++)
         place[a] = (int32_t)place_of(dist, a, index[a]);
     return rank_at(dist, place);
 }
 
+static bool has_axis(const wf_dist *dist, int axis) { return dist && axis >= 0 && axis < dist->shape.rank; }
+
 int wf_dist_neighbour(const wf_dist *dist, int rank, int axis, int step, bool periodic)
 {
-    int32_t place[WF_MAX_RANK], g = dist->grid[axis];
+    int32_t place[WF_MAX_RANK];
+    if (!has_axis(dist, axis))
+        return -1;
+    const int32_t g = dist->grid[axis];
     wf_dist_place(dist, rank, place);
     int64_t to = (int64_t)place[axis] + step;
     if (!periodic && (to < 0 || to >= g))
@@ -214,12 +225,14 @@ int wf_dist_neighbour(const wf_dist *dist, int rank, int axis, int step, bool pe
 
 bool wf_dist_divides(const wf_dist *dist, int axis)
 {
-    return dist->grid[axis] > 1 && dist->unit[axis] < dist->shape.dim[axis];
+    return has_axis(dist, axis) && dist->grid[axis] > 1 && dist->unit[axis] < dist->shape.dim[axis];
 }
 
 wf_dist wf_dist_resize(const wf_dist *dist, const wf_shape *shape)
 {
-    wf_dist out = *dist;
+    wf_dist out = dist ? *dist : (wf_dist){ 0 };
+    if (!dist || !shape)
+        return out;
     for (int a = 0; a < shape->rank; a++)
         if (shape->dim[a] != dist->shape.dim[a])
             out.unit[a] = wf_dist_divides(dist, a) || shape->dim[a] < 1 ? 1 : shape->dim[a];

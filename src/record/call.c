@@ -308,6 +308,8 @@ static bool begin_table(table *t, wf_graph *g, const char *here, wf_vals in, wf_
         wf__poison(g, WF_ERR_ARG, "%s at %s: too many operands or results", function, here);
         return false;
     }
+    if (!wf__is_list(g, in.at, in.n, function) || !wf__is_list(g, out.at, out.n, function))
+        return false;
     for (size_t i = 0; i < out.n; ++i)
         if (out.at[i].graph != g || !wf__variable_of(out.at[i])) {
             wf__poison(g, WF_ERR_ARG, "%s at %s: result %u is not a variable of this recording", function, here,
@@ -366,7 +368,8 @@ static void choose(table *t, wf_val index)
 void wf_switch_(wf_graph *g, const char *here, wf_val index, wf_functions functions, wf_vals in, wf_vars out)
 {
     table t;
-    if (!wf__may_branch(g, "wf_switch") || !begin_table(&t, g, here, in, out, "wf_switch"))
+    if (!wf__may_branch(g, "wf_switch") || !wf__is_list(g, functions.at, functions.n, "wf_switch") ||
+        !begin_table(&t, g, here, in, out, "wf_switch"))
         return;
     t.function = functions.at;
     t.n = functions.n;

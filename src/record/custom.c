@@ -126,7 +126,7 @@ typedef struct custom {
 static wf_graph *graph_of(wf_vals in)
 {
     wf_graph *g = NULL;
-    for (size_t i = 0; i < in.n && !g; ++i)
+    for (size_t i = 0; in.at && i < in.n && !g; ++i)
         g = wf__graph_of(in.at[i]);
     return g;
 }
@@ -203,6 +203,8 @@ void wf_custom_n(const wf_rule *rule, wf_vals in, wf_val *out)
     if (rule)
         memcpy(&whole, rule, rule->size < sizeof whole ? rule->size : sizeof whole);
     bool begun = begin(&c, rule ? &whole : NULL, in);
+    if (!wf__is_list(c.g, out, c.outs, c.name))
+        return;
     for (uint32_t k = 0; k < c.outs && k < MOST; ++k)
         out[k] = c.g ? wf__no_value(c.g) : (wf_val){ { NAN, NULL } };
     if (begun)

@@ -17,7 +17,7 @@ static wf_graph *graph_of(const wf_vals *lists, int n)
 {
     wf_graph *g = NULL;
     for (int k = 0; k < n; ++k)
-        for (size_t i = 0; i < lists[k].n && !g; ++i)
+        for (size_t i = 0; lists[k].at && i < lists[k].n && !g; ++i)
             g = wf__graph_of(lists[k].at[i]);
     return g;
 }
@@ -117,6 +117,9 @@ static bool begin(request *q, const char *function, wf_vals outs, wf_vals wrt, c
                    reverse ? "seeds" : "directions", seeds->n);
         return false;
     }
+    for (int k = 0; k < 3; ++k)
+        if (!wf__is_list(g, lists[k].at, lists[k].n, function))
+            return false;
     q->out = wf__alloc0((outs.n + wrt.n + seeded + 1) * sizeof *q->out);
     if (!q->out) {
         wf__poison(g, WF_ERR_MEMORY, "%s: out of memory", function);
@@ -148,13 +151,13 @@ static bool begin(request *q, const char *function, wf_vals outs, wf_vals wrt, c
     return wf__is_recording(g);
 }
 
-static void set_values(wf_graph *g, const wf__ref *refs, size_t n, wf_val *out)
+static void set_values(wf_graph *g, const wf__ref *refs, size_t n, wf_val *out, const char *function)
 {
-    for (size_t i = 0; i < n; ++i)
+    for (size_t i = 0; i < n && wf__is_list(g, out, n, function); ++i)
         out[i] = !g ? (wf_val){ { NAN, NULL } } : refs ? wf__value(g, refs[i]) : wf__no_value(g);
 }
 
-static void run(request *q, bool begun, bool reverse, size_t n, wf_val *out)
+static void run(request *q, bool begun, bool reverse, size_t n, wf_val *out, const char *function)
 {
     wf__ir *ir = begun ? wf__graph_ir(q->g) : NULL;
     wf__ref *result = begun ? wf__alloc0((n + 1) * sizeof *result) : NULL;
@@ -163,7 +166,7 @@ static void run(request *q, bool begun, bool reverse, size_t n, wf_val *out)
     wf__floats floats = wf__floats_begin(); /* constants of rules are computed */
     bool ok = result && (reverse ? wf__ad_reverse(ir, &q->task, result) : wf__ad_forward(ir, &q->task, result));
     wf__floats_end(floats);
-    set_values(q->g, ok ? result : NULL, n, out);
+    set_values(q->g, ok ? result : NULL, n, out, function);
     wf__free(result);
     free_request(q);
 }
@@ -172,14 +175,14 @@ void wf_vjp_n(wf_vals outs, wf_vals seeds, wf_vals wrt, wf_val *out)
 {
     request q;
     bool begun = begin(&q, "wf_vjp", outs, wrt, &seeds, true);
-    run(&q, begun, true, wrt.n, out);
+    run(&q, begun, true, wrt.n, out, "wf_vjp");
 }
 
 void wf_jvp_n(wf_vals outs, wf_vals wrt, wf_vals directions, wf_val *out)
 {
     request q;
     bool begun = begin(&q, "wf_jvp", outs, wrt, &directions, false);
-    run(&q, begun, false, outs.n, out);
+    run(&q, begun, false, outs.n, out, "wf_jvp");
 }
 
 /* True for a real value of one element. */
@@ -208,7 +211,7 @@ void wf_grad_n(wf_val loss, wf_vals wrt, wf_val *out)
 {
     request q;
     bool begun = begin(&q, "wf_grad", (wf_vals){ &loss, 1 }, wrt, NULL, true) && is_loss(&q);
-    run(&q, begun, true, wrt.n, out);
+    run(&q, begun, true, wrt.n, out, "wf_grad");
 }
 
 bool wf_depends_n(wf_val value, wf_vals on)

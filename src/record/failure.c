@@ -16,6 +16,14 @@ void wf__poison(wf_graph *g, wf_status status, const char *format, ...)
     wf__ir_fail(ir, status, "%s", text);
 }
 
+bool wf__is_list(wf_graph *g, const void *list, size_t n, const char *function)
+{
+    if (list || !n)
+        return true;
+    wf__poison(g, WF_ERR_ARG, "%s: a list of %llu entries is NULL", function, (unsigned long long)n);
+    return false;
+}
+
 void wf_fail(wf_graph *g, wf_status status, const char *text)
 {
     wf__poison(g, status == WF_OK ? WF_ERR_ARG : status, "%s",

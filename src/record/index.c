@@ -47,14 +47,16 @@ static bool as_many(wf_graph *g, size_t n, size_t rank, const wf_array *array, c
 bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *function, uint32_t *out)
 {
     wf__ref refs[WF_MAX_RANK];
-    return as_many(g, index.n, rank, NULL, function) && append_indices(g, index, function, refs, 0, out);
+    return wf__is_list(g, index.at, index.n, function) && as_many(g, index.n, rank, NULL, function) &&
+           append_indices(g, index, function, refs, 0, out);
 }
 
 bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *out)
 {
     wf__ref refs[WF_MAX_RANK];
     size_t block = array->scratch ? (size_t)array->scratch - 1 : 0; /* number of leading axes that select the block */
-    if (!as_many(g, index.n, (size_t)array->shape.rank - block, array, function))
+    if (!wf__is_list(g, index.at, index.n, function) ||
+        !as_many(g, index.n, (size_t)array->shape.rank - block, array, function))
         return false;
     bool boxes = g->program.rec.block.rank > 0;
     if (block && boxes)

@@ -180,6 +180,8 @@ void wf__check_accumulation(wf_graph *g);
 /* ---- failure.c ---- */
 /* Fails the current section, unless it has failed before. `g` may be NULL. */
 void wf__poison(wf_graph *g, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
+/* True unless a list of n entries is NULL; false after poisoning. `g` may be NULL. */
+bool wf__is_list(wf_graph *g, const void *list, size_t n, const char *function);
 /* Returns the section that failed first, in the order of recording; NULL = none. */
 const wf__ir *wf__failed_section(const wf_graph *g);
 /* Makes the failure of a section the context's error. Returns its status. */

@@ -211,7 +211,7 @@ static wf_graph *common_graph(wf_vals values, const char *function)
 {
     wf_graph *g = NULL;
     bool number;
-    for (size_t i = 0; i < values.n && !g; ++i)
+    for (size_t i = 0; values.at && i < values.n && !g; ++i)
         g = wf__graph_of(values.at[i]);
     for (size_t i = 0; i < values.n && wf__is_recording(g); ++i)
         wf__resolve(g, values.at[i], function, &number);
@@ -273,6 +273,8 @@ static wf_val concat(wf_val a, wf_val b, int axis)
 wf_val wf_concat_n(wf_vals values, int axis)
 {
     wf_graph *g = common_graph(values, "wf_concat");
+    if (!values.at)
+        values.n = 0; /* a NULL list has no value, which would name a recording */
     wf_val all = values.n ? values.at[0] : (wf_val){ { 0, NULL } };
     if (g && !wf__graph_of(all))
         wf__poison(g, WF_ERR_SHAPE, "wf_concat: a number has no axes");
@@ -289,6 +291,11 @@ void wf_meshgrid_n(wf_vals vectors, wf_val *out)
 {
     wf_graph *g = common_graph(vectors, "wf_meshgrid");
     wf_shape all = { .rank = (int32_t)vectors.n };
+    if (!vectors.at || !wf__is_list(g, out, vectors.n, "wf_meshgrid")) {
+        for (size_t k = 0; k < vectors.n && out; ++k)
+            out[k] = (wf_val){ { NAN, NULL } };
+        return;
+    }
     bool fits = vectors.n <= WF_MAX_RANK;
     for (size_t k = 0; fits && k < vectors.n; ++k) {
         wf_shape shape = wf_val_shape(vectors.at[k]);

@@ -324,7 +324,7 @@ bool wf_text_step(wf_context *ctx, const char *text, wf_args args, const char *r
     WF__UNUSED(ctx);
     bool parsed = wf__text_parse(&t, text ? text : "", false);
     stepper s = { .r = { .text = &t, .args = args }, .array = array };
-    if (parsed && result && array && t.stmt_n <= MAX_STATEMENTS && t.n <= MAX_NODES) {
+    if (parsed && result && array && (args.at || !args.n) && t.stmt_n <= MAX_STATEMENTS && t.n <= MAX_NODES) {
         s.node = wf__alloc0(t.n * sizeof *s.node);
         s.name = wf__alloc0(t.stmt_n * sizeof *s.name);
     }

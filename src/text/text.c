@@ -1,5 +1,6 @@
 /* text.c - the public functions of operator text (weft/text.h). docs/text.md describes the language. */
 #include "text/record.h"
+#include <stdio.h>
 
 /* Parses the text. False, and the recording has failed, if the text is not well formed. */
 static bool parse_text(wf_graph *graph, wf__text *t, const char *text, bool expression)
@@ -13,12 +14,26 @@ static bool parse_text(wf_graph *graph, wf__text *t, const char *text, bool expr
 
 /* ---- the public interface ---- */
 
+/* True unless a list of arguments is NULL; else false, with an error. */
+static bool has_args(wf_context *ctx, wf_graph *graph, wf_args args, const char *function)
+{
+    char text[96];
+    if (args.at || !args.n)
+        return true;
+    snprintf(text, sizeof text, "%s: a list of %zu entries is NULL", function, args.n);
+    if (graph)
+        wf_fail(graph, WF_ERR_ARG, text);
+    else
+        wf_error(ctx, WF_ERR_ARG, text);
+    return false;
+}
+
 wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args)
 {
     wf__text t;
     wf__recorder r = { .graph = graph, .text = &t, .args = args };
     wf_val result = { { 0, graph } };
-    if (!graph || wf_graph_status(graph) != WF_OK)
+    if (!graph || wf_graph_status(graph) != WF_OK || !has_args(NULL, graph, args, "wf_expr"))
         return result;
     bool parsed = parse_text(graph, &t, text, true);
     if (parsed)
@@ -34,7 +49,7 @@ void wf_text_record_n(wf_graph *graph, const char *text, wf_args args)
 {
     wf__text t;
     wf__recorder r = { .graph = graph, .text = &t, .args = args };
-    if (!graph || wf_graph_status(graph) != WF_OK)
+    if (!graph || wf_graph_status(graph) != WF_OK || !has_args(NULL, graph, args, "wf_text_record"))
         return;
     if (parse_text(graph, &t, text, false))
         wf__text_record(&r);
@@ -45,6 +60,8 @@ void wf_text_record_n(wf_graph *graph, const char *text, wf_args args)
 wf_graph *wf_text_begin(wf_context *ctx, const char *text, wf_args args, const wf_space *options)
 {
     wf__text t;
+    if (!has_args(ctx, NULL, args, "wf_text_begin"))
+        return NULL;
     wf__recorder r = { .text = &t, .args = args };
     bool parsed = wf__text_parse(&t, text ? text : "", false);
     wf_graph *graph = wf__text_begin(ctx, &r, parsed && t.program, options);
@@ -56,6 +73,8 @@ wf_graph *wf_text_begin(wf_context *ctx, const char *text, wf_args args, const w
 wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args)
 {
     wf__text t;
+    if (!has_args(ctx, NULL, args, "wf_text"))
+        return WF_ERR_ARG;
     wf__recorder r = { .text = &t, .args = args };
     wf__text_parse(&t, text ? text : "", false);
     wf_status status = wf__text_run(ctx, &r, "wf_text");
@@ -67,6 +86,8 @@ wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_dev
                          size_t n, wf_array **out)
 {
     wf__text t;
+    if (!has_args(ctx, NULL, args, "wf_text_create"))
+        return WF_ERR_ARG;
     wf__recorder r = { .text = &t, .args = args, .want = want, .want_n = n, .made = out, .device = device };
     wf__text_parse(&t, text ? text : "", false);
     wf_status status = wf__text_run(ctx, &r, "wf_text_create");
@@ -78,6 +99,8 @@ wf_kernel *wf_text_compile(wf_context *ctx, const char *text, wf_args args, wf_d
                            size_t n, wf_array **out)
 {
     wf__text t;
+    if (!has_args(ctx, NULL, args, "wf_text_compile"))
+        return NULL;
     wf__recorder r = { .text = &t, .args = args, .want = want, .want_n = n, .made = out, .device = device };
     r.prepares = true;
     wf__text_parse(&t, text ? text : "", false);
@@ -90,6 +113,8 @@ wf_kernel *wf_text_compile_part(wf_context *ctx, const char *text, wf_args args,
                                 const char *const *want, size_t n, size_t part, wf_array **out)
 {
     wf__text t;
+    if (!has_args(ctx, NULL, args, "wf_text_compile_part"))
+        return NULL;
     wf__recorder r = { .text = &t, .args = args, .want = want, .want_n = n, .made = out, .device = device };
     r.prepares = true;
     r.before = part;

@@ -26,6 +26,8 @@ bool wfl_array_known(const wf_array *array, const char *function);
 bool wfl_array_whole(const wf_array *array, const char *function);
 /* False, with WF_ERR_UNSUPPORTED, if ranks divide one of the last `n` axes of an array, along which each rank needs all elements. */
 bool wfl_last_axes_whole(const wf_array *array, int n, const char *function);
+/* True unless a list with entries is NULL; false after poisoning. */
+bool wfl_is_list(wf_graph *graph, wf_vals list, const char *function);
 /* False, with WF_ERR_ARG, for a number that is no border mode. */
 bool wfl_border_known(wf_context *ctx, wf_border border, const char *function);
 

@@ -39,6 +39,16 @@ bool wfl_array_known(const wf_array *array, const char *function)
     return false;
 }
 
+bool wfl_is_list(wf_graph *graph, wf_vals list, const char *function)
+{
+    if (list.at || !list.n)
+        return true;
+    char text[96];
+    snprintf(text, sizeof text, "%s: a list of %zu entries is NULL", function, list.n);
+    wf_fail(graph, WF_ERR_ARG, text);
+    return false;
+}
+
 bool wfl_array_whole(const wf_array *array, const char *function)
 {
     if (!wf_array_dist(array))

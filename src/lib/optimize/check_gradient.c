@@ -281,7 +281,7 @@ static wf_status complete(checking *c)
 /* Makes copies of the parameters, in f64 or c128, and arrays for the gradient. */
 static wf_status take(checking *c, wf_arrays params)
 {
-    if (!params.n || params.n > MOST_PARAMS)
+    if (!params.n || !params.at || params.n > MOST_PARAMS)
         return wfl_array_fail(c->ctx, WF_ERR_ARG, NAME ": give 1 to %d arrays", (int)MOST_PARAMS);
     for (; c->n < params.n; c->n++) {
         const wf_array *a = params.at[c->n];

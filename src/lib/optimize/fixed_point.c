@@ -247,6 +247,11 @@ void wf_fixed_point(wf_graph *graph, const wf_iteration *how, wf_vals start, wf_
     wf_val in[MOST];
     const size_t n = start.n, all = n + params.n;
     wf_dtype dtype = WF_NONE; /* of numbers at the start */
+    if (!wfl_is_list(graph, start, "wf_fixed_point") || !wfl_is_list(graph, params, "wf_fixed_point")) {
+        for (size_t k = 0; k < n && out; k++)
+            out[k] = wf_const(graph, WF_F64, 0); /* poison */
+        return;
+    }
     if (!how || !how->step || !n || n + all > MOST) {
         wf_fail(graph, WF_ERR_ARG,
                 !how || !how->step ? "wf_fixed_point: there is no step"

@@ -202,6 +202,10 @@ wf_array *wf_convolve_separable(const wf_array *x, wf_arrays kernels, wf_axes ax
     wfl_window w;
     if (!wfl_window_over(&w, x, axes, border, outside, name))
         return NULL;
+    if (!kernels.at && kernels.n) {
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: a list of %zu entries is NULL", name, kernels.n);
+        return NULL;
+    }
     size_t n = 0;
     for (int d = 0; d < w.shape.rank; ++d)
         if (w.axes >> d & 1) {

@@ -112,7 +112,7 @@ static bool indexed(wf_graph *g, const wf_spectrum *s, wf_vals index, const char
 
 wf_val wf_freq_norm(wf_graph *graph, const wf_spectrum *spectrum, wf_vals index)
 {
-    if (!indexed(graph, spectrum, index, "wf_freq_norm"))
+    if (!wfl_is_list(graph, index, "wf_freq_norm") || !indexed(graph, spectrum, index, "wf_freq_norm"))
         return wfl_no_value(graph);
     wf_val sum = frequency(graph, spectrum, 0, index.at[0]);
     if (spectrum->rank == 1)
@@ -127,7 +127,7 @@ wf_val wf_freq_norm(wf_graph *graph, const wf_spectrum *spectrum, wf_vals index)
 
 wf_val wf_hermitian_weight(wf_graph *graph, const wf_spectrum *spectrum, wf_vals index)
 {
-    if (!indexed(graph, spectrum, index, "wf_hermitian_weight"))
+    if (!wfl_is_list(graph, index, "wf_hermitian_weight") || !indexed(graph, spectrum, index, "wf_hermitian_weight"))
         return wfl_no_value(graph);
     wf_dtype t = spectrum->dtype ? spectrum->dtype : WF_F32;
     int64_t n = spectrum->size[spectrum->rank - 1];
@@ -159,6 +159,8 @@ wf_val wfl_phase_shift_as(wf_graph *g, wf_vals shift, wf_vals k, wf_dtype t)
 
 wf_val wf_phase_shift(wf_graph *graph, wf_vals shift, wf_vals k)
 {
+    if (!wfl_is_list(graph, shift, "wf_phase_shift") || !wfl_is_list(graph, k, "wf_phase_shift"))
+        return wfl_no_value(graph);
     if (shift.n == k.n && k.n >= 1 && k.n <= WFL_SPECTRUM_AXES) {
         wf_dtype t = WF_F32;
         for (size_t d = 0; d < k.n; ++d)

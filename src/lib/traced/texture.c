@@ -97,7 +97,9 @@ static const char *mistake(const wf_texture *t, wf_vals position)
 
 void wf_texture_read(wf_graph *graph, const wf_texture *texture, wf_vals position, wf_val *out)
 {
-    const char *wrong = !out ? "wf_texture_read: `out` is NULL" : mistake(texture, position);
+    const char *wrong = !out                         ? "wf_texture_read: `out` is NULL"
+                        : !position.at && position.n ? "wf_texture_read: `position` is NULL"
+                                                     : mistake(texture, position);
     int channels = texture && texture->channels > 0 && texture->channels <= MOST_CHANNELS ? texture->channels : 1;
     for (int c = 0; c < channels && out; ++c)
         out[c] = (wf_val){ { 0, graph } };

@@ -107,7 +107,7 @@ static wf_val read_element(const void *sampled)
 wf_val wf_interpolate(wf_graph *graph, const wf_array *array, const wf_interp *how, wf_vals position)
 {
     sampler s = { .g = graph, .array = (wf_array *)array, .how = how };
-    if (!prepare(&s, position, "wf_interpolate"))
+    if (!wfl_is_list(graph, position, "wf_interpolate") || !prepare(&s, position, "wf_interpolate"))
         return (wf_val){ { 0, graph } };
     if (s.border == WF_BORDER_VALUE && !wf_number_fits(how->outside, wf_array_dtype(array))) {
         wfl_xform_fail(graph, WF_ERR_DTYPE, "wf_interpolate: `outside` is %g, which elements of %s cannot hold",
@@ -168,7 +168,7 @@ static void add_from(sampler *s, int d, wf_val value, wf_val inside)
 void wf_splat(wf_graph *graph, wf_array *array, const wf_interp *how, wf_val value, wf_vals position)
 {
     sampler s = { .g = graph, .array = array, .how = how };
-    if (!prepare(&s, position, "wf_splat"))
+    if (!wfl_is_list(graph, position, "wf_splat") || !prepare(&s, position, "wf_splat"))
         return;
     wf_dtype t = wf_array_dtype(array);
     if (!s.complex && !wfl_is_float_dtype(t))

@@ -36,14 +36,16 @@ static wf_val beyond(const wf_val *q, size_t n)
 #undef wf_sdf_sphere
 wf_val wf_sdf_sphere(wf_graph *graph, wf_vals position, wf_val radius)
 {
-    if (!coordinates_fit(graph, position.n, 1, position.n, "wf_sdf_sphere"))
+    if (!wfl_is_list(graph, position, "wf_sdf_sphere") ||
+        !coordinates_fit(graph, position.n, 1, position.n, "wf_sdf_sphere"))
         return poison(graph);
     return wf_sub(norm(position.at, position.n), radius);
 }
 
 wf_val wf_sdf_ellipsoid(wf_graph *graph, wf_vals position, wf_vals radii)
 {
-    if (!coordinates_fit(graph, position.n, 1, radii.n, "wf_sdf_ellipsoid"))
+    if (!wfl_is_list(graph, position, "wf_sdf_ellipsoid") || !wfl_is_list(graph, radii, "wf_sdf_ellipsoid") ||
+        !coordinates_fit(graph, position.n, 1, radii.n, "wf_sdf_ellipsoid"))
         return poison(graph);
     /* f = |x / r| is 1 on the surface; f - 1 over the length of f's gradient, |x / r^2| / f, is the distance. */
     wf_val scaled[WFL_MOST_POSITIONS], twice[WFL_MOST_POSITIONS], least = radii.at[0];
@@ -59,7 +61,8 @@ wf_val wf_sdf_ellipsoid(wf_graph *graph, wf_vals position, wf_vals radii)
 
 wf_val wf_sdf_box(wf_graph *graph, wf_vals position, wf_vals half)
 {
-    if (!coordinates_fit(graph, position.n, 1, half.n, "wf_sdf_box"))
+    if (!wfl_is_list(graph, position, "wf_sdf_box") || !wfl_is_list(graph, half, "wf_sdf_box") ||
+        !coordinates_fit(graph, position.n, 1, half.n, "wf_sdf_box"))
         return poison(graph);
     wf_val q[WFL_MOST_POSITIONS];
     for (size_t d = 0; d < position.n; ++d)
@@ -70,7 +73,8 @@ wf_val wf_sdf_box(wf_graph *graph, wf_vals position, wf_vals half)
 #undef wf_sdf_cylinder
 wf_val wf_sdf_cylinder(wf_graph *graph, wf_vals position, wf_val radius, wf_val half)
 {
-    if (!coordinates_fit(graph, position.n, 2, position.n, "wf_sdf_cylinder"))
+    if (!wfl_is_list(graph, position, "wf_sdf_cylinder") ||
+        !coordinates_fit(graph, position.n, 2, position.n, "wf_sdf_cylinder"))
         return poison(graph);
     wf_val q[2] = { wf_sub(wf_abs(position.at[0]), half), wf_sub(norm(position.at + 1, position.n - 1), radius) };
     return beyond(q, 2);

@@ -197,6 +197,8 @@ wf_val wfl_spectrum_read(wf_graph *graph, const wf_array *array, const wf_spectr
 wf_val wf_spectrum_read(wf_graph *graph, const wf_array *array, const wf_spectrum *spectrum, const wf_interp *how,
                         wf_vals at)
 {
+    if (!wfl_is_list(graph, at, "wf_spectrum_read"))
+        return (wf_val){ { 0, graph } };
     return wfl_spectrum_read(graph, array, spectrum, how, at, false);
 }
 
@@ -329,5 +331,6 @@ void wfl_spectrum_splat(wf_graph *graph, wf_array *array, wf_array *weights, con
 void wf_spectrum_splat(wf_graph *graph, wf_array *array, wf_array *weights, const wf_spectrum *spectrum,
                        const wf_interp *how, wf_val value, wf_val weight, wf_vals at)
 {
-    wfl_spectrum_splat(graph, array, weights, spectrum, how, value, weight, at, false);
+    if (wfl_is_list(graph, at, "wf_spectrum_splat"))
+        wfl_spectrum_splat(graph, array, weights, spectrum, how, value, weight, at, false);
 }
