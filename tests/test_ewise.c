@@ -3,9 +3,6 @@
  *
  * ctest: devices baseline threads
  */
-#include "weft/derivative.h"
-#include "weft/text.h"
-#include "weft/xform.h"
 #include "on_devices.h"
 
 static wf_array *counting(int64_t n) { return wf_array_arange(ctx, WF_F32, n, 0, 1); }
@@ -541,79 +538,6 @@ static void test_forgotten_graphs(void **state)
     assert_int_equal(warnings, 10);
 }
 
-static void do_nothing(const wf_site *s) { (void)s; }
-static void do_nothing_here(const wf_chunk *chunk, void *user) { (void)chunk, (void)user; }
-
-/* NULL in place of a list with entries, and of a buffer with room. */
-static void test_null_lists(void **state)
-{
-    (void)state;
-    const wf_vals vals = { NULL, 2 };
-    const wf_arrays arrays = { NULL, 2 };
-    const wf_args args = { NULL, 2 };
-    const wf_vars vars = { NULL, 2 };
-    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4, 4), 1);
-    const wf_interp linear = { .interpolation = WF_INTERPOLATE_LINEAR };
-    wf_val out[2];
-    for (int k = 0; k < 12; ++k) {
-        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(4, 4));
-        wf_val x = wf_in(g, a);
-        switch (k) {
-        case 0:
-            wf_read_n(g, a, vals);
-            break;
-        case 1:
-            wf_write_n(g, a, x, vals);
-            break;
-        case 2:
-            wf_accumulate_n(g, WF_JOIN_ADD, WF_MODE_AUTO, a, x, vals);
-            break;
-        case 3:
-            wf_call_(g, "here", (wf_function){ do_nothing, NULL }, vals, WF_NO_VARS);
-            break;
-        case 4:
-            wf_call_(g, "here", (wf_function){ do_nothing, NULL }, WF_NO_VALS, vars);
-            break;
-        case 5:
-            wf_switch_(g, "here", wf_index(g, 0), (wf_functions){ NULL, 2 }, WF_NO_VALS, WF_NO_VARS);
-            break;
-        case 6:
-            wf_grad_n(x, vals, out);
-            break;
-        case 7:
-            wf_vjp_n(WF_VALS(x), WF_VALS(x), WF_VALS(x, x), NULL);
-            break;
-        case 8:
-            wf_jvp_n(WF_VALS(x), WF_VALS(x, x), vals, out);
-            break;
-        case 9:
-            wf_expr_n(g, "x + 1", args);
-            break;
-        case 10:
-            wf_interpolate(g, a, &linear, vals);
-            break;
-        default:
-            wf_sdf_sphere(g, vals, x);
-            break;
-        }
-        REFUSED(ctx, wf_run(g), WF_ERR_ARG, ": a list of 2 entries is NULL");
-    }
-    const wf_op nothing = { .size = sizeof nothing, .call = do_nothing };
-    REFUSED(ctx, wf_apply_with(ctx, arrays, WF_ARRAYS(a), &nothing, NULL), WF_ERR_ARG,
-            "wf_apply: a list of 2 entries is NULL");
-    REFUSED(ctx, wf_host_apply(ctx, WF_ARRAYS(a), arrays, do_nothing_here, NULL), WF_ERR_ARG, "wf_host_apply: a list");
-    REFUSED(ctx, wf_freeze_begin(ctx, arrays), WF_ERR_ARG, "wf_freeze_begin: a list");
-    REFUSED(ctx, wf_text_n(ctx, "y = 1", args), WF_ERR_ARG, "wf_text: a list");
-    wf_graph *g = wf_begin(ctx);
-    wf_out(g, a, wf_mul(wf_in(g, a), 2));
-    wf_kernel *k = wf_compile(g);
-    REFUSED(ctx, wf_launch(k, args), WF_ERR_ARG, "wf_launch: a list");
-    REFUSED(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_TRACE, NULL, 10, NULL), WF_ERR_ARG,
-            "wf_kernel_dump: buf is NULL");
-    wf_kernel_free(k);
-    wf_release(a);
-}
-
 /* Values of variables that are no numbers count as unset, with a warning. */
 static void test_environment(void **state)
 {
@@ -763,7 +687,6 @@ int main(void)
         cmocka_unit_test(test_graphs_do_not_mix),
         cmocka_unit_test(test_forgotten_graphs),
         cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_null_lists),
         cmocka_unit_test(test_flags),
         cmocka_unit_test(test_fast_math),
         cmocka_unit_test(test_bits),
