@@ -77,6 +77,15 @@ static void test_null_lists(void **state)
     REFUSED(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_TRACE, NULL, 10, NULL), WF_ERR_ARG,
             "wf_kernel_dump: buf is NULL");
     wf_kernel_free(k);
+    const wf_array_rule rule = { .size = sizeof rule };
+    REFUSED(ctx, wf_custom_arrays(ctx, &rule, WF_ARRAYS(a), arrays), WF_ERR_ARG, "wf_custom_arrays: a list");
+    assert_null(wf_tape_begin(ctx, arrays));
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_tape_begin: a list");
+    wf_array *loss = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+    wf_tape *tape = wf_tape_begin(ctx, WF_ARRAYS(loss));
+    REFUSED(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(loss), (wf_arrays){ NULL, 1 }), WF_ERR_ARG, "wf_tape_grad: a list");
+    wf_tape_free(tape);
+    wf_release(loss);
     wf_release(a);
 }
 

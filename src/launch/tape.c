@@ -293,6 +293,8 @@ wf_status wf_custom_arrays(wf_context *ctx, const wf_array_rule *given, wf_array
     if (given)
         memcpy(&rule, given, given->size < sizeof rule ? given->size : sizeof rule);
     rule.name = rule.name ? rule.name : "wf_custom_arrays";
+    if (!wf__is_given(ctx, in.at, in.n, rule.name) || !wf__is_given(ctx, out.at, out.n, rule.name))
+        return WF_ERR_ARG;
     if (!rule.call || !out.n)
         return wf__error(ctx, WF_ERR_ARG, "wf_custom_arrays: %s", rule.call ? "no outputs" : "the rule has no .call");
     for (size_t i = 0; i < in.n + out.n; ++i) {
@@ -331,7 +333,7 @@ bool wf_is_taping(wf_context *ctx) { return ctx && wf__tapes(ctx); }
 /* ---- life ---- */
 wf_tape *wf_tape_begin(wf_context *ctx, wf_arrays watched)
 {
-    if (!ctx)
+    if (!ctx || !wf__is_given(ctx, watched.at, watched.n, "wf_tape_begin"))
         return NULL;
     if (wf__tapes(ctx)) {
         wf__error(ctx, WF_ERR_ARG, "wf_tape_begin: this thread has a tape that notes already");

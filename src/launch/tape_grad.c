@@ -396,6 +396,9 @@ static wf_status check(wf_tape *t, const wf_array *loss, wf_arrays wrt, wf_array
             t->ctx, WF_ERR_ARG,
             "wf_tape_grad: no launch on the tape computes the loss from a watched array; launches are noted "
             "between wf_tape_begin and wf_tape_end, on the thread of the tape");
+    if (!wf__is_given(t->ctx, wrt.at, wrt.n, "wf_tape_grad") ||
+        !wf__is_given(t->ctx, grads.at, grads.n, "wf_tape_grad"))
+        return WF_ERR_ARG;
     if (wrt.n != grads.n)
         return wf__error(t->ctx, WF_ERR_ARG, "wf_tape_grad: each wanted array needs one for its derivative");
     for (size_t i = 0; i < wrt.n; ++i) {
