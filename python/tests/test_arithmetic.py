@@ -129,7 +129,7 @@ def test_numbers_out_of_range_elsewhere():
     x = weft.asarray([1, 200], weft.u8)
     with pytest.raises(weft.DtypeError):
         x + 300
-    same(weft.asarray([1.0, 2.0]) * 2**70, numpy.array([1.0, 2.0]) * 2**70)
+    same(weft.asarray([1.0, 2.0]) * 2**70, numpy.array([1.0, 2.0]) * 2.0**70)
     same(weft.clip(x, -1, None), numpy.array([1, 200], "u1"))
     same(weft.clip(x, -1, 300), numpy.array([1, 200], "u1"))
     same(weft.clip(x, -5, 100), numpy.array([1, 100], "u1"))

@@ -278,7 +278,7 @@ def _given_to_numpy(function, x):
 
 def name_of(function):
     """The name in weft of a function of Python or NumPy."""
-    return {"amin": "min", "amax": "max", "around": "round"}.get(function.__name__, function.__name__)
+    return {"amin": "min", "amax": "max", "around": "round", "round_": "round"}.get(function.__name__, function.__name__)
 
 
 def _find_signature(function):
