@@ -57,7 +57,7 @@ const char help_calc[] =
     "  --memory 2G            arrays that would take more memory are on the disk: MRC and NPY files are read and written\n"
     "                         in place, other arrays lie in files in $TMPDIR, else in /var/tmp\n"
     "  --pixel A              the pixel size of results in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
-    "  --stack, --volume      what the first of three axes of a result is, if the first input does not say it\n" PYRAMID_HELP
+    "  --stack, --volume      what the first of three axes of a result is, if the first input does not say it\n" STORED_HELP
     "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (emulated, with checks)\n"
     "  --threads N            0: all cores (the default)\n"
     "  --fast-math            fused multiply-add, division by constants as multiplication; NaN and inf may be lost\n"

@@ -53,7 +53,7 @@ typedef struct facts {
         FACT("coarsest", true), FACT("origin", true)
 enum { FACT_DTYPE, FACT_PIXEL, FACT_STACK, FACT_VOLUME, FACT_PYRAMID, FACT_COARSEST, FACT_ORIGIN, FACT_COUNT };
 /* The help of the last three. */
-#define PYRAMID_HELP                                                                                                 \
+#define STORED_HELP                                                                                                  \
     "  --pyramid              OME-Zarr (.ome.zarr) gets levels, each of means of 2 x 2 (2 x 2 x 2) samples of the\n" \
     "                         one before, until no axis of an image or volume has more than 256 samples\n"           \
     "  --coarsest N           likewise, until no axis has more than N samples\n"                                     \

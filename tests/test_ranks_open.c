@@ -164,7 +164,7 @@ static void aborts(void **state)
     wf_ranks_free(part);
     wf_ranks_free(ranks);
     wf_ranks *silent = opens(WEFT_FAKE_MPI, NULL); /* without the option */
-    wf_ranks_abort(silent, 8, "nobody reads this");
+    wf_ranks_abort(silent, 8, "no function gets this text");
     assert_int_equal(number_of("fake_mpi_aborted"), 8);
     wf_ranks_free(silent);
 }

@@ -1,8 +1,8 @@
 /* align.c - weft align: the frames of a movie moved onto each other and added, each frequency weighted by the dose.
  *
  * Frames are compared by spectra cropped to --resolution, of copies that clean() has prepared: each with the sum of all
- * others, moved by the shifts found so far and tapered, until no shift changes by more than STEADY pixels. The frames that are added
- * are as they were read. */
+ * others, moved by the shifts found so far and tapered, until no shift changes by more than STEADY pixels. The frames that
+ * are added are as they were read. */
 #include "images.h"
 #include <math.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@ const char help_align[] =
     "  weft align movie.eer --gain ref.gain --group 30 --dose 0.04 -o sum.mrc\n\n"
     "Finds the drift of each frame by correlation with the sum of the others, to fractions of a pixel, and adds the moved\n"
     "frames. Prints a line for each frame: its number, and the shift in pixels (y x) that was taken away; the first frame\n"
-    "has shift 0 0. Frames are read one by one, so that a movie may be larger than memory. What is compared are copies in which\n"
-    "values further than six standard deviations from the mean, as of dead columns and hot pixels, are replaced by the mean\n"
-    "and the edges fall to 0; the frames that are added stay as they are.\n\n" MOVIE_HELP
+    "has shift 0 0. Frames are read one by one, so that a movie may be larger than memory. Copies are compared, in which values\n"
+    "further than six standard deviations from the mean, as of dead columns and hot pixels, are replaced by the mean and the\n"
+    "edges fall to 0; the frames that are added stay as they are.\n\n" MOVIE_HELP
     "  --dose D               electrons/A^2 of a frame of the file: weights each frequency by Grant and Grigorieff's curve\n"
     "  --pre-dose D           received before the first frame (default: 0)\n"
     "  --voltage KV           300 (the default), or 200: critical doses are 0.8 times as large\n"
@@ -81,8 +81,8 @@ static wf_array *frame_of(const align *a, int64_t i)
 
 static wf_shape frame_shape(const align *a) { return WF_SHAPE(a->shape.dim[1], a->shape.dim[2]); }
 
-/* The half spectrum of a frame, cropped to a shape; the caller releases it. `compared`: of the frame without outliers
- * and mean. */
+/* The half spectrum of a frame, cropped to a shape; the caller releases it. `compared`: clean() prepares the frame
+ * before. */
 static wf_array *spectrum_of(const align *a, int64_t i, wf_shape to, bool compared)
 {
     wf_array *frame = frame_of(a, i);

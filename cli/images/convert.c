@@ -16,7 +16,7 @@ const char help_convert[] =
     "  --pixel A              the pixel size in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
     "  --stack, --volume      what the first of three axes of an MRC or OME file is\n"
     "  --lzw, --deflate       compresses a TIFF file; --deflate also Zarr\n"
-    "  --zstd                 compresses Zarr\n" PYRAMID_HELP "\n"
+    "  --zstd                 compresses Zarr\n" STORED_HELP "\n"
     "Names that end with .ome.tif and .ome.zarr make OME-TIFF and OME-Zarr, which say axes and pixel size.\n" MOVIE_HELP;
 
 enum { FACT, LZW = FACT_COUNT, DEFLATE, ZSTD, MOVIE };
@@ -71,14 +71,14 @@ static wf_status convert_movie(wf_context *ctx, const char *file[2], const wf_mo
     return status;
 }
 
-/* Converts a file as a whole. */
-/* False for files whose axes are all in space. */
+/* True for names of formats whose images may have channels. */
 static bool holds_channels(wf_context *ctx, const char *path)
 {
     wf_format format = WF_FORMAT_BY_NAME;
     return wf_format_named(ctx, path, &format) != WF_OK || (format != WF_FORMAT_MRC && !has_suffix(path, ".ome.zarr"));
 }
 
+/* Converts a file as a whole. */
 static wf_status convert(wf_context *ctx, const char *file[2], const facts *f, const wf_meta *compression)
 {
     wf_meta meta = { .size = sizeof meta };

@@ -29,9 +29,9 @@ enum { IMAGE_OUT, IMAGE_FACT, IMAGE_OWN = IMAGE_FACT + FACT_COUNT };
     "  --stack, --volume      what the first of three axes is, if the file does not say it\n"                            \
     "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (emulated, with checks)\n" \
     "  --threads N            0: all cores (the default)\n"
-#define IMAGE_HELP                                                                                                              \
-    "  -o FILE                the result; the suffix selects MRC, NPY, TIFF, PNG or Zarr\n"                                     \
-    "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n" PYRAMID_HELP \
+#define IMAGE_HELP                                                                                                             \
+    "  -o FILE                the result; the suffix selects MRC, NPY, TIFF, PNG or Zarr\n"                                    \
+    "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n" STORED_HELP \
         INPUT_HELP
 static inline job job_of(const command *self, const option *options, int argc, char **argv, int most)
 {

@@ -41,12 +41,12 @@ static int read_shape(const job *j, mask *m, const image *in)
     int wanted = shape == WF_MASK_SPHERE ? 1 : shape == WF_MASK_CYLINDER ? 2 : in->rank;
     if (shape == WF_MASK_CYLINDER && in->rank == 2)
         return misused(j->a.command, "--cylinder is for volumes, and %s has images", in->path);
-    /* of the lengths: those of balls are the same in all directions, of cylinders the radius and the height */
-    const double along_x[3] = { in->pixel[2], in->pixel[2], in->pixel[2] }, round[3] = { in->pixel[2], in->pixel[0] };
-    const double *pixel = shape == WF_MASK_SPHERE     ? along_x
-                          : shape == WF_MASK_CYLINDER ? round
+    /* The pixel size of each length: the radius of a ball is measured along x, a cylinder has a radius and a height. */
+    const double of_ball[1] = { in->pixel[2] }, of_cylinder[2] = { in->pixel[2], in->pixel[0] };
+    const double *pixel = shape == WF_MASK_SPHERE     ? of_ball
+                          : shape == WF_MASK_CYLINDER ? of_cylinder
                                                       : in->pixel + 3 - in->rank;
-    int found = parse_lengths(m->lengths, pixel, m->of.length, 3);
+    int found = parse_lengths(m->lengths, pixel, m->of.length, wanted);
     double least = INFINITY;
     for (int d = 0; d < found; d++)
         least = fmin(least, m->of.length[d]);
@@ -54,7 +54,7 @@ static int read_shape(const job *j, mask *m, const image *in)
         return misused(j->a.command,
                        "--%s %s: give %d length%s from 0 on in pixels, or with A in Angstrom (of a known pixel size)",
                        m->shape, m->lengths, wanted, wanted == 1 ? "" : "s");
-    if (m->edge && (parse_lengths(m->edge, along_x, &m->of.edge, 1) != 1 || m->of.edge < 0))
+    if (m->edge && (parse_lengths(m->edge, of_ball, &m->of.edge, 1) != 1 || m->of.edge < 0))
         return misused(j->a.command, "--edge %s: give a width in pixels, or with A in Angstrom (of a known pixel size)",
                        m->edge);
     if (m->edge && in_angstrom(m->edge) && need_even_pixels(in, "--edge in Angstrom") != EXIT_OK)

@@ -1,5 +1,6 @@
 /* views.c - images of particles with their directions, from lists of angles and from STAR files. */
 #include "views.h"
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +126,53 @@ wf_array *load_views(job *j, views *v, int64_t first, int64_t count)
 
 /* ---- lists ---- */
 
+/* Reads up to `most` numbers between blanks. Returns how many the line has; -1: something else stands in it. */
+static int read_numbers(const char *line, const char *end, double *out, int most)
+{
+    int n = 0;
+    while (line < end && n <= most) {
+        while (line < end && isspace((unsigned char)*line))
+            line++;
+        if (line == end)
+            break;
+        char *after;
+        double x = strtod(line, &after);
+        if (after == line || after > end || n == most || !isfinite(x))
+            return -1;
+        out[n++] = x;
+        line = after;
+    }
+    return n;
+}
+
+int read_directions(const char *path, direction **out, int64_t *n)
+{
+    char *owned = NULL;
+    const char *line = NULL;
+    int64_t room = 1;
+    int result = read_text(path, &owned, &line);
+    for (const char *c = line; result == EXIT_OK && *c; c++)
+        room += *c == '\n';
+    *n = 0;
+    *out = result == EXIT_OK ? allocate((size_t)room, sizeof **out) : NULL;
+    for (int number = 1; result == EXIT_OK && *line; number++) {
+        const char *end = line + strcspn(line, "\n");
+        double x[6];
+        int count = *line == '#' ? 0 : read_numbers(line, end, x, 6);
+        if (count && ((count != 4 && count != 6) || x[0] < 0 || x[0] != floor(x[0])))
+            result = failed("%s: line %d: give the number of an image, three angles and, perhaps, a shift y x", path,
+                            number);
+        else if (count)
+            (*out)[(*n)++] = (direction){ .line = number,
+                                          .image = x[0],
+                                          .angle = { x[1], x[2], x[3] },
+                                          .shift = { count == 6 ? x[4] : 0, count == 6 ? x[5] : 0 } };
+        line = *end ? end + 1 : end;
+    }
+    free(owned);
+    return result != EXIT_OK || *n ? result : failed("%s: no angles", path);
+}
+
 static int take_direction(const job *j, views *v, wf_euler order, const direction *d)
 {
     if (d->image >= (double)v->images)
@@ -234,6 +282,59 @@ static int read_rows(const particles *p, row *r)
         r[i].ctf[CTF_DEFOCUS] = (r[i].u + r[i].v) / 2;
         r[i].ctf[CTF_ASTIGMATISM] = (r[i].u - r[i].v) / 2;
     }
+    return result;
+}
+
+/* Shifts are where the particle lies; origins move it to the centre. */
+static int read_rows_of_directions(const particles *p, double pixel, direction *to)
+{
+    const double angstrom = -1 / pixel;
+    const struct {
+        const char *column;
+        double factor, *to;
+    } columns[] = { { "rlnAngleRot", 1, &to->angle[0] },           { "rlnAngleTilt", 1, &to->angle[1] },
+                    { "rlnAnglePsi", 1, &to->angle[2] },           { "rlnOriginY", -1, &to->shift[0] },
+                    { "rlnOriginX", -1, &to->shift[1] },           { "rlnOriginYAngst", angstrom, &to->shift[0] },
+                    { "rlnOriginXAngst", angstrom, &to->shift[1] } };
+    int result = EXIT_OK;
+    for (size_t k = 0; k < sizeof columns / sizeof *columns && result == EXIT_OK; k++)
+        result = read_column(p, columns[k].column, columns[k].factor, columns[k].to, sizeof *to / sizeof(double));
+    return result;
+}
+
+int read_star_directions(job *j, const char *path, double pixel, direction **out, int64_t *n)
+{
+    particles p = { .j = j, .star = wf_star_load(j->ctx, path), .table = -1 };
+    *out = NULL;
+    *n = 0;
+    if (!p.star)
+        return failed_in(j->ctx);
+    p.optics = wf_star_find(p.star, "optics");
+    for (int t = 0; t < wf_star_tables(p.star) && p.table < 0; t++)
+        if (wf_star_has(p.star, t, "rlnAngleRot") && wf_star_has(p.star, t, "rlnAngleTilt") &&
+            wf_star_has(p.star, t, "rlnAnglePsi"))
+            p.table = t;
+    int result = EXIT_OK;
+    p.rows = p.table < 0 ? 0 : wf_star_rows(p.star, p.table);
+    if (p.table < 0)
+        result = failed("%s: no table has rlnAngleRot, rlnAngleTilt and rlnAnglePsi", path);
+    else if (!p.rows)
+        result = failed("%s: no angles", path);
+    else if (has_column(&p, "rlnOriginXAngst") && !(pixel > 0))
+        result = failed("%s: rlnOriginXAngst is in Angstrom, and the pixel size of the volume is unknown; --pixel "
+                        "gives it",
+                        path);
+    if (result == EXIT_OK) {
+        *out = allocate((size_t)p.rows, sizeof **out);
+        *n = p.rows;
+        result = read_rows_of_directions(&p, pixel, *out);
+    }
+    for (int64_t i = 0; i < *n && result == EXIT_OK; i++) {
+        const direction *d = *out + i;
+        if (!isfinite(d->angle[0] + d->angle[1] + d->angle[2] + d->shift[0] + d->shift[1]))
+            result = failed("%s: row %lld: an angle or an origin is unknown", path, (long long)i + 1);
+    }
+    wf_star_free(p.star);
     return result;
 }
 

@@ -49,8 +49,9 @@ WF_API void wf_tape_end(wf_tape *tape);
 /* Sets grads[i] to the derivative of the loss, an array of one real number, with respect to wrt[i]: watched arrays as they
  * were at wf_tape_begin. Shapes: those of wrt. May be called again, and while the tape notes; its own launches are not noted.
  * Errors: WF_ERR_ARG: no noted launch computes the loss from a watched array, or wrt[i] is not one or a view of one.
- * WF_ERR_UNSUPPORTED names a launch without a derivative: one with WF_SECTION_INIT, WF_SECTION_DEINIT or scratch; wf_upload to,
- * or wf_copy_to of, an array that depends on a watched one. Writes through wf_map are not seen. Waits: as wf_run. Cost: each noted launch once more, and its adjoint. */
+ * WF_ERR_UNSUPPORTED names a launch without a derivative: one with WF_SECTION_INIT, WF_SECTION_DEINIT or scratch; wf_upload
+ * to, or wf_copy_to of, an array that depends on a watched one. Writes through wf_map are not seen. Waits: as wf_run.
+ * Cost: each noted launch once more, and its adjoint. */
 WF_API wf_status wf_tape_grad(wf_tape *tape, const wf_array *loss, wf_arrays wrt, wf_arrays grads);
 /* True if the calling thread has a tape that notes, and the array depends on one that it watches: for functions that
  * have a derivative, as launches or as a rule (wf_custom_arrays), in another way than without a tape. NULL: false. */

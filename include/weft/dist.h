@@ -26,14 +26,14 @@ typedef struct wf_dist_options {
  * Errors: WF_ERR_ARG: no grid of n ranks has the given entries; a NULL, a negative number. `options` may be NULL.
  * Example: wf_dist_make(&WF_SHAPE(512, 512, 512), 8, NULL, &d); makes 2 x 2 x 2 blocks */
 WF_API wf_status wf_dist_make(const wf_shape *shape, int n, const wf_dist_options *options, wf_dist *out);
-/* The functions below do nothing where a pointer is NULL, and return -1, false or `dist` (all 0 for NULL). */
+/* With a NULL pointer the functions below change nothing and return -1 or false; wf_dist_resize returns *dist, or zeros. */
 /* Sets place[d] to where the rank is in the grid, for each axis of the shape. */
 WF_API void wf_dist_place(const wf_dist *dist, int rank, int32_t *place);
 /* Sets the rank's block: indices lo[d] <= i < hi[d] of each axis. An axis without any: lo[d] == hi[d]. */
 WF_API void wf_dist_range(const wf_dist *dist, int rank, int64_t *lo, int64_t *hi);
 /* The rank whose block has this index, which must be inside of the shape. */
 WF_API int wf_dist_owner(const wf_dist *dist, const int64_t *index);
-/* The rank `step` places further along an axis; -1 beyond the grid, unless `periodic`, and for no axis of it. */
+/* The rank `step` places further along an axis; -1 beyond the grid, unless `periodic`, and if the shape has no such axis. */
 WF_API int wf_dist_neighbour(const wf_dist *dist, int rank, int axis, int step, bool periodic);
 /* True if several ranks have indices along the axis. */
 WF_API bool wf_dist_divides(const wf_dist *dist, int axis);

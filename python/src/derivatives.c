@@ -111,7 +111,7 @@ static PyObject *tangent(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
     END;
 }
 
-static _Thread_local int tapes; /* that note */
+static _Thread_local int tapes; /* of this thread, within their blocks */
 bool wfpy_notes(void) { return tapes > 0; }
 
 static bool is_followed(const wf_array *array) { return tapes > 0 && wf_is_taped(array); }

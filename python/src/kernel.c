@@ -235,10 +235,12 @@ PyObject *wfpy_kernel_launch(PyObject *kernel, wfpy_given *const *given, wf_laun
         wfpy_released r = wfpy_release_gil(is_long);
         status = wf_launch_with(k->kernel, (wf_args){ list, (size_t)n }, opts);
         wfpy_take_gil(r);
-        for (int i = 0; status == WF_OK && right && i < k->n; ++i)
-            if (given[i]->foreign && k->argument[i].written)
-                right = wfpy_check_stored(k->argument[i].name, (shares ? k->argument[i].slot : own[i]).array);
-        right = right && (status != WF_OK || wfpy_check_all_stored("a kernel", k->foreign));
+        if (status == WF_OK && wfpy_notes()) {
+            for (int i = 0; right && i < k->n; ++i)
+                if (given[i]->foreign && k->argument[i].written)
+                    right = wfpy_check_stored(k->argument[i].name, (shares ? k->argument[i].slot : own[i]).array);
+            right = right && wfpy_check_all_stored("a kernel", k->foreign);
+        }
     }
     for (int i = 0; i < k->n; ++i)
         wfpy_slot_end(shares ? &k->argument[i].slot : &own[i], &given[i]->buffer);

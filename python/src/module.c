@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "weft_python.h"
+#include "wrap.h"
 
 wfpy_module wfpy;
 
@@ -151,6 +152,16 @@ int wfpy_add_functions(const char *module, PyMethodDef *functions)
     return space ? PyModule_AddFunctions(space, functions) : -1;
 }
 
+/* The modules of wrapped functions. */
+static int add_wrappers(PyObject *module)
+{
+    (void)module;
+    for (const wfpy_namespace *n = wfpy_namespaces; n->name; ++n)
+        if (wfpy_add_functions(n->name, n->functions) < 0)
+            return -1;
+    return 0;
+}
+
 PyObject *wfpy_call_function(PyObject *function, PyObject *first, PyObject *const *args, Py_ssize_t n,
                              PyObject *keywords)
 {
@@ -241,7 +252,7 @@ static int exec_module(PyObject *module)
     static int (*const parts[])(PyObject * module) = {
         wfpy_add_errors,      wfpy_add_dtypes, wfpy_add_context, wfpy_add_array,       wfpy_add_dlpack,
         wfpy_add_values,      wfpy_add_graph,  wfpy_add_kernel,  wfpy_add_text,        wfpy_add_lazy,
-        wfpy_add_wrappers,    wfpy_add_files,  wfpy_add_star,    wfpy_add_hooks,       wfpy_add_rules,
+        add_wrappers,         wfpy_add_files,  wfpy_add_star,    wfpy_add_hooks,       wfpy_add_rules,
         wfpy_add_derivatives, wfpy_add_traced, wfpy_add_same,    wfpy_add_dispatch,    wfpy_add_frozen,
         wfpy_add_elementwise, wfpy_add_stream, wfpy_add_ranks,   wfpy_add_distributed,
     };

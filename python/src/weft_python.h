@@ -92,7 +92,6 @@ int wfpy_add_graph(PyObject *module);
 int wfpy_add_kernel(PyObject *module);
 int wfpy_add_text(PyObject *module);
 int wfpy_add_lazy(PyObject *module);
-int wfpy_add_wrappers(PyObject *module);
 int wfpy_add_files(PyObject *module);
 int wfpy_add_star(PyObject *module);
 int wfpy_add_hooks(PyObject *module);

@@ -51,7 +51,8 @@ PyObject *wfpy_of_recorded(const wfpy_signature *s, PyObject *const *args, Py_ss
 }
 
 /* ---- what a call owns ---- */
-static bool own_target(wfpy_call *call, PyObject *object, void *memory, const wf_array *target, bool foreign)
+/* Takes an object or memory; NULL after an exception. */
+static wfpy_owned *own(wfpy_call *call, PyObject *object, void *memory)
 {
     if (call->n_own == call->room) {
         size_t room = call->room ? 2 * call->room : 8;
@@ -60,17 +61,13 @@ static bool own_target(wfpy_call *call, PyObject *object, void *memory, const wf
             Py_XDECREF(object);
             PyMem_Free(memory);
             PyErr_NoMemory();
-            return false;
+            return NULL;
         }
         call->own = grown;
         call->room = room;
     }
-    call->own[call->n_own++] = (wfpy_owned){ object, memory, target, foreign };
-    return true;
-}
-static bool own(wfpy_call *call, PyObject *object, void *memory)
-{
-    return own_target(call, object, memory, NULL, false);
+    call->own[call->n_own] = (wfpy_owned){ .object = object, .memory = memory };
+    return &call->own[call->n_own++];
 }
 
 PyObject *wfpy_call_end(wfpy_call *call, PyObject *result)
@@ -127,11 +124,7 @@ bool wfpy_take_array(wfpy_call *call, PyObject *object, bool optional, const wf_
     if (is_left_out(object) && optional)
         return true;
     if (wfpy_is_value(object)) {
-        PyErr_Format(
-            PyExc_TypeError,
-            "%s() takes arrays, not a value of a recording, as in weft.minimize, weft.Graph and derivatives within "
-            "others",
-            call->signature->name);
+        PyErr_Format(PyExc_TypeError, "%s() takes arrays, not a value of a recording", call->signature->name);
         return false;
     }
     PyObject *whole = untraced(call, object), *made = whole ? wfpy_as_array(whole, WF_NONE) : NULL;
@@ -179,8 +172,11 @@ bool wfpy_take_target(wfpy_call *call, PyObject *object, bool optional, wf_array
                      call->signature->name, is_left_out(object) ? Py_None : object);
     Py_XDECREF(whole);
     *array = made ? wfpy_array_to_write(made) : NULL;
-    if (!made || !own_target(call, made, NULL, *array, foreign))
+    wfpy_owned *owned = made ? own(call, made, NULL) : NULL;
+    if (!owned)
         return false;
+    owned->target = *array;
+    owned->foreign = foreign;
     *owner = made;
     call->is_long = call->is_long || (*array && wfpy_is_long(*array));
     return *array != NULL;
@@ -693,17 +689,7 @@ PyObject *wfpy_tuple(PyObject *const *parts, int n)
         else if (PyTuple_SetItem(tuple, i, parts[i]) < 0)
             right = false;
     }
-    if (right)
-        return tuple;
-    Py_XDECREF(tuple);
-    return NULL;
-}
-
-int wfpy_add_wrappers(PyObject *module)
-{
-    (void)module;
-    for (const wfpy_namespace *n = wfpy_namespaces; n->name; ++n)
-        if (wfpy_add_functions(n->name, n->functions) < 0)
-            return -1;
-    return 0;
+    if (!right)
+        Py_CLEAR(tuple);
+    return tuple;
 }

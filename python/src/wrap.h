@@ -129,7 +129,7 @@ PyObject *wfpy_recorded(wfpy_call *call);
 #define END return wfpy_call_end(&call, result)
 /* A tuple of n results, which it takes over; NULL if one of them is. */
 PyObject *wfpy_tuple(PyObject *const *parts, int n);
-/* The functions of a module, weft._c_fft and so on, which wfpy_add_wrappers makes. */
+/* The functions of a module, weft._c_fft and so on, which module.c makes. */
 typedef struct wfpy_namespace {
     const char *name;
     PyMethodDef *functions;

@@ -242,16 +242,18 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     return stored(made, out[0])
 
 
-# Functions of NumPy that Weft computes, if the arguments beside the array are among these.
-_FUNCTIONS = {"sum": {"axis", "keepdims"}, "prod": {"axis", "keepdims"}, "mean": {"axis", "keepdims"},
-              "std": {"axis", "keepdims", "ddof"}, "var": {"axis", "keepdims", "ddof"}, "min": {"axis", "keepdims"},
-              "max": {"axis", "keepdims"}, "all": {"axis", "keepdims"}, "any": {"axis", "keepdims"},
-              "cumsum": {"axis"}, "sort": {"axis"}, "argsort": {"axis"}, "median": {"axis", "keepdims"}, "where": set()}
-# Functions of NumPy that Weft computes, with the same arguments by place: how many, and those that may have names.
-_SHARED = {"cumprod": (2, {"axis"}), "diff": (3, {"n", "axis"}), "concatenate": (2, {"axis"}), "stack": (2, {"axis"}),
-           "take": (3, {"axis"}), "take_along_axis": (3, {"axis"}), "repeat": (3, {"axis"}), "tile": (2, set()),
-           "dot": (2, set()), "outer": (2, set()), "tensordot": (3, {"axes"}), "roll": (3, {"axis"}),
-           "quantile": (3, {"axis", "keepdims"}), "percentile": (3, {"axis", "keepdims"})}
+# Functions of NumPy that Weft computes: how many arguments have other names there and go by place, and the names of the
+# others that Weft has, in NumPy's order.
+_FUNCTIONS = {
+    "sum": (1, ("axis", "keepdims")), "prod": (1, ("axis", "keepdims")), "mean": (1, ("axis", "keepdims")),
+    "std": (1, ("axis", "ddof", "keepdims")), "var": (1, ("axis", "ddof", "keepdims")), "min": (1, ("axis", "keepdims")),
+    "max": (1, ("axis", "keepdims")), "all": (1, ("axis", "keepdims")), "any": (1, ("axis", "keepdims")),
+    "cumsum": (1, ("axis",)), "cumprod": (1, ("axis",)), "sort": (1, ("axis",)), "argsort": (1, ("axis",)),
+    "median": (1, ("axis", "keepdims")), "quantile": (2, ("axis", "keepdims")), "percentile": (2, ("axis", "keepdims")),
+    "where": (3, ()), "diff": (1, ("n", "axis")), "concatenate": (1, ("axis",)), "stack": (1, ("axis",)),
+    "take": (2, ("axis",)), "take_along_axis": (2, ("axis",)), "repeat": (2, ("axis",)), "tile": (2, ()),
+    "roll": (2, ("axis",)), "dot": (2, ()), "outer": (2, ()), "tensordot": (2, ("axes",)),
+}
 
 
 def _without_derivative(function):
@@ -281,30 +283,34 @@ def name_of(function):
     return {"amin": "min", "amax": "max", "around": "round", "round_": "round"}.get(function.__name__, function.__name__)
 
 
-def _find_signature(function):
+@functools.lru_cache(maxsize=256)
+def _signature(function):
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
         return None
 
 
-_signature = functools.lru_cache(maxsize=256)(_find_signature)
-
-
 def _own_arguments(function, name, args, options):
     """(args, options) of a function of Weft for those of a function of NumPy, or None: it does not have some of them."""
-    if len(args) == (3 if name == "where" else 1) and _FUNCTIONS[name].issuperset(options):
-        return args, options
-    signature = None if name == "where" else _signature(function)
-    if signature is None:
-        return None
-    try:
-        bound = signature.bind(*args, **options).arguments
-    except TypeError:
-        return None
-    array, *rest = bound.items()
-    given = {key: value for key, value in rest if value is not signature.parameters[key].default}
-    return ((array[1],), given) if set(given) <= _FUNCTIONS[name] else None
+    by_place, names = _FUNCTIONS[name]
+    given = dict(options)
+    if len(args) != by_place:
+        signature = _signature(function)
+        if signature is None:  # a function in C, whose names are in the order of its arguments
+            given.update(zip(names, args[by_place:]))
+            if len(args) < by_place or len(args) > by_place + len(names):
+                return None
+        else:
+            try:
+                bound = list(signature.bind(*args, **options).arguments.items())
+            except TypeError:
+                return None
+            args = [value for _, value in bound[:by_place]]
+            given = {key: x for key, x in bound[by_place:] if x is not signature.parameters[key].default}
+            if len(args) < by_place:
+                return None
+    return (args[:by_place], given) if set(given) <= set(names) else None
 
 
 def _array_function(self, function, types, args, options):
@@ -317,10 +323,6 @@ def _array_function(self, function, types, args, options):
             return own(*arguments[0], **arguments[1])
     if name == "norm" and function.__module__ == "numpy.linalg" and len(args) == 1 and set(options) <= {"axis", "keepdims"}:
         return own(args[0], "l2", **options)
-    if own is not None and name in _SHARED and function.__module__ == "numpy":
-        most, names = _SHARED[name]
-        if len(args) <= most and set(options) <= names:
-            return own(*args, **options)
     return function(*(_given_to_numpy(function, x) for x in args),
                     **{key: _given_to_numpy(function, x) for key, x in options.items()})
 

@@ -2,7 +2,7 @@
 import sys
 
 from ._arrays import operand
-from ._numpy import _REDUCTIONS, UFUNCS, name_of
+from ._numpy import _REDUCTIONS, UFUNCS, _number, name_of
 from ._values import OF_VALUES
 from ._weft import Array, Value, Variable, asarray, ops
 
@@ -16,10 +16,8 @@ def _recorded(x):
     """An operand: a number of Python, a value, or an array of Weft."""
     if isinstance(x, (Value, Variable, Array)):
         return operand(x)
-    for kind in (bool, int, float, complex):  # numbers of NumPy that are such numbers are weak, too
-        if isinstance(x, kind):
-            return kind(x)
-    return asarray(x)
+    number = _number(x)  # those of NumPy that are such numbers are weak, too
+    return asarray(x) if number is None else number
 
 
 def _has_objects(x):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 import sys
@@ -364,33 +365,25 @@ def _to_int(x):
 
 
 def _smallest(*values):
-    result = values[0]
-    for value in values[1:]:
-        result = ops.min(result, value)
-    return result
+    return functools.reduce(ops.min, values)
 
 
 def _largest(*values):
-    result = values[0]
-    for value in values[1:]:
-        result = ops.max(result, value)
-    return result
+    return functools.reduce(ops.max, values)
+
+
+def _conditions(values, join, none):
+    """Conditions joined by `or` or `and`; `none` is the result without conditions."""
+    conditions = [truth(x) if is_value(x) else bool(x) for x in values]
+    return functools.reduce(lambda a, b: join(a, lambda: b, False, 0), conditions) if conditions else none
 
 
 def _one_of(*values):
-    found = False
-    for x in values:
-        x = truth(x) if is_value(x) else bool(x)
-        found = x if found is False else any_of(found, lambda: x, False, 0)
-    return found
+    return _conditions(values, any_of, False)
 
 
 def _each_of(*values):
-    held = True
-    for x in values:
-        x = truth(x) if is_value(x) else bool(x)
-        held = x if held is True else all_of(held, lambda: x, False, 0)
-    return held
+    return _conditions(values, all_of, True)
 
 
 # Functions of Python of one sequence whose items are values.

@@ -1,5 +1,5 @@
-/* hook.c - the hooks of a recording that run. A hook records into the recording of its caller, which goes on afterwards; so a hook
- * may neither end nor evaluate it, and hooks that call each other end at some depth.
+/* hook.c - counts the hooks of a recording that run. A hook records into the recording of its caller, which goes on
+ * afterwards. So a hook may neither end nor evaluate the recording, and calls of hooks within hooks have a greatest depth.
  */
 #include "record/record.h"
 

@@ -137,7 +137,7 @@ static void find_llvm(wf__engine *e)
     wf__llvm_list_free(&list);
 }
 
-/* True if the environment turns code generation off, whatever the processor is. */
+/* True if WEFT_ISA is `none`: no code is generated on any processor. */
 static bool isa_is_none(void)
 {
     const char *name = wf__getenv("WEFT_ISA");

@@ -24,7 +24,8 @@ wf_status wfl_array_error(const wf_context *ctx);
 bool wfl_array_known(const wf_array *array, const char *function);
 /* False, with WF_ERR_ARG, for a distributed array: functions that need all elements on each rank call this. True for NULL. */
 bool wfl_array_whole(const wf_array *array, const char *function);
-/* False, with WF_ERR_UNSUPPORTED, if ranks divide one of the last `n` axes of an array, along which each rank needs all elements. */
+/* False, with WF_ERR_UNSUPPORTED, if ranks divide one of the last `n` axes of an array, along which each rank needs all
+ * elements. */
 bool wfl_last_axes_whole(const wf_array *array, int n, const char *function);
 /* True unless a list with entries is NULL; false after poisoning. */
 bool wfl_is_list(wf_graph *graph, wf_vals list, const char *function);

@@ -434,8 +434,8 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
         return NULL;
     }
     bool right = true;
-    for (int64_t i = 0; right && i < n; ++i)
-        right = q[i] >= 0 && q[i] <= 1;
+    for (int64_t i = 0; i < n; ++i)
+        right = right && q[i] >= 0 && q[i] <= 1;
     if (!right) {
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: quantiles are from 0 to 1", function);
         return NULL;

@@ -58,23 +58,16 @@ wf_array *wfl_mat_sum(wfl_algebra *l, wf_array *x, double factor, wf_array *y)
         l, g, wf_add(wf_in(g, x), wf_mul(wf_in(g, y), wf_const(g, wf_dtype_part(wf_array_dtype(y)), factor))));
 }
 
-wf_val wfl_mat_below(wf_graph *g, const wf_array *x)
-{
-    wf_shape s = wf_array_shape(x);
-    return wf_gt(wf_iota(g, s, s.rank - 2), wf_iota(g, s, s.rank - 1));
-}
+wf_val wfl_mat_below(wf_graph *g, wf_shape s) { return wf_gt(wf_iota(g, s, s.rank - 2), wf_iota(g, s, s.rank - 1)); }
 
-wf_val wfl_mat_diagonal(wf_graph *g, const wf_array *x)
-{
-    wf_shape s = wf_array_shape(x);
-    return wf_eq(wf_iota(g, s, s.rank - 2), wf_iota(g, s, s.rank - 1));
-}
+wf_val wfl_mat_diagonal(wf_graph *g, wf_shape s) { return wf_eq(wf_iota(g, s, s.rank - 2), wf_iota(g, s, s.rank - 1)); }
 
 wf_val wfl_mat_lower_half(wf_graph *g, const wf_array *x, wf_val v)
 {
     const wf_dtype dtype = wf_array_dtype(x);
+    const wf_shape s = wf_array_shape(x);
     wf_val half = wf_mul(v, wf_const(g, wf_dtype_part(dtype), 0.5));
-    return wf_select(wfl_mat_below(g, x), v, wf_select(wfl_mat_diagonal(g, x), half, wf_const(g, dtype, 0)));
+    return wf_select(wfl_mat_below(g, s), v, wf_select(wfl_mat_diagonal(g, s), half, wf_const(g, dtype, 0)));
 }
 
 wf_val wfl_mat_beside(wf_graph *g, const wf_array *x, bool rows)

@@ -34,9 +34,9 @@ wf_array *wfl_mat_lower_part(wfl_algebra *l, wf_array *x);
  * part if the operand is real. */
 void wfl_mat_give(wfl_algebra *l, wf_array *grad, wf_array *x);
 
-/* The places of the matrices x: where rows are below columns, and where they are equal. */
-wf_val wfl_mat_below(wf_graph *g, const wf_array *x);
-wf_val wfl_mat_diagonal(wf_graph *g, const wf_array *x);
+/* The places of matrices: where rows are below columns, and where they are equal. */
+wf_val wfl_mat_below(wf_graph *g, wf_shape shape);
+wf_val wfl_mat_diagonal(wf_graph *g, wf_shape shape);
 /* The lower triangles of values that have the shape and dtype of x, with half of the diagonals. */
 wf_val wfl_mat_lower_half(wf_graph *g, const wf_array *x, wf_val v);
 /* A vector [..., n] as [..., n, 1] for `rows`, else as [..., 1, n]: factors of the rows or the columns of matrices. */

@@ -253,7 +253,7 @@ static wf_status eigh_back(void *user, wf_arrays in, wf_arrays out, wf_arrays up
         wf_graph *g = wfl_mat_graph(&l);
         const wf_dtype part = wf_array_dtype(w);
         wf_val zero = wf_const(g, part, 0), on = wfl_mat_beside(g, up.at[0], true);
-        wf_val all = wf_select(wfl_mat_diagonal(g, v), on, zero);
+        wf_val all = wf_select(wfl_mat_diagonal(g, wf_array_shape(v)), on, zero);
         if (c) {
             wf_val apart = wf_sub(wfl_mat_beside(g, w, false), wfl_mat_beside(g, w, true)), equal = wf_eq(apart, zero);
             wf_val f =
@@ -347,11 +347,11 @@ static wf_status svd_back(void *user, wf_arrays in, wf_arrays out, wf_arrays up,
         wf_shape square = wf_array_shape(s);
         square.dim[square.rank] = square.dim[square.rank - 1];
         square.rank++;
-        wf_val on = wf_eq(wf_iota(g, square, square.rank - 2), wf_iota(g, square, square.rank - 1));
+        wf_val on = wfl_mat_diagonal(g, square);
         wf_val zero = wf_const(g, part, 0), d = wf_select(on, wfl_mat_beside(g, by_s, true), zero);
         if (is_complex(u)) {
             wf_val phase = uu ? wf_select(on, wf_div(wf_imag(wf_in(g, uu)), wfl_mat_beside(g, s, true)), zero) : zero;
-            d = wf_complex(d, wf_add(phase, wf_mul(d, zero)));
+            d = wf_complex(d, phase);
         }
         inner = wfl_mat_value(&l, g, d);
     }
@@ -409,8 +409,7 @@ static wf_status lstsq_back(void *user, wf_arrays in, wf_arrays out, wf_arrays u
     if (!l.failed) {
         const int64_t m = wf_array_shape(a).dim[wf_array_shape(a).rank - 2];
         wf_graph *g = wfl_mat_graph(&l);
-        wf_val equal = wf_eq(wf_iota(g, WF_SHAPE(m, m), 0), wf_iota(g, WF_SHAPE(m, m), 1));
-        one = wfl_mat_value(&l, g, wf_cast(equal, wf_array_dtype(x)));
+        one = wfl_mat_value(&l, g, wf_cast(wfl_mat_diagonal(g, WF_SHAPE(m, m)), wf_array_dtype(x)));
     }
     wf_array *p = l.failed ? NULL : wfl_mat_made(&l, wf_lstsq(a, one, tolerance)),
              *t = p ? wfl_mat_turned(&l, p) : NULL;
@@ -526,9 +525,10 @@ static wf_status qr_back(void *user, wf_arrays in, wf_arrays out, wf_arrays up, 
     if (!l.failed) {
         wf_graph *g = wfl_mat_graph(&l);
         wf_val v = wf_in(g, w), zero = wf_const(g, wf_dtype_part(wf_array_dtype(w)), 0);
-        wf_val skew = wf_select(wfl_mat_below(g, w), wf_sub(v, wf_in(g, t)), wf_const(g, wf_array_dtype(w), 0));
+        wf_val skew =
+            wf_select(wfl_mat_below(g, wf_array_shape(w)), wf_sub(v, wf_in(g, t)), wf_const(g, wf_array_dtype(w), 0));
         if (is_complex(w))
-            skew = wf_select(wfl_mat_diagonal(g, w), wf_complex(zero, wf_imag(v)), skew);
+            skew = wf_select(wfl_mat_diagonal(g, wf_array_shape(w)), wf_complex(zero, wf_imag(v)), skew);
         x = wfl_mat_value(&l, g, wf_sub(skew, v));
     }
     wf_array *all = wfl_mat_sum(&l, wfl_mat_product(&l, q, x), 1, up.at[0]);

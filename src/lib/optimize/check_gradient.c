@@ -103,7 +103,7 @@ static wf_status move(const checking *c, const double *to)
     return wf_upload(c->at[c->which], to, (size_t)c->reals * sizeof *to);
 }
 
-/* Halves c->unit until a dtype of that many digits holds the loss: those of f16, f32 and f64. */
+/* Lowers c->unit to that of the first of f16, f32 and f64 that holds the loss. */
 static void see_digits(checking *c, double loss)
 {
     int exponent;
