@@ -383,7 +383,7 @@ static void before_messages(void **state)
                 if (l.ran[r] != l.want[r] || l.waits[r] != 1)
                     fail_msg("launch %zu, seed %d: rank %d had run %lld points, not %lld, at the first of %d waits", k,
                              (int)seed, r, (long long)l.ran[r], (long long)l.want[r], l.waits[r]);
-            if (k < 3 && l.polls[0] < 3)
+            if (k < 3 && l.threads == 1 && l.polls[0] < 3) /* of several threads, another one may run all boxes */
                 fail_msg("launch %zu: rank 0 has polled %d times", k, l.polls[0]);
         }
 }
