@@ -2,7 +2,8 @@
  *
  * Columns hide latency: with a long chain of dependent operations the processor idles once its instruction window is
  * full, unless independent points are interleaved. Rows and columns save loads that points share: the tile of a stencil
- * loads each element once for all its points. Both cost registers, code and compile time. So the smallest tile is
+ * loads each element once for all its points. Rows read more rows of memory at a time, and the processor prefetches few:
+ * they pay where each row is read at many places. Both cost registers, code and compile time. So the smallest tile is
  * chosen whose estimated cost is close to the least.
  *
  * Compile time matters where little work is expected. A large body that neither stores past the cache nor reduces gets
@@ -194,6 +195,17 @@ static uint32_t shared_cost(const study *s, int rows, int columns, shared_load *
     return cost;
 }
 
+/* The loads of a point from one row of memory, on average. */
+static uint32_t loads_of_row(const study *s, shared_load *place)
+{
+    uint32_t rows = 0;
+    memcpy(place, s->load, s->load_n * sizeof *place);
+    qsort(place, s->load_n, sizeof *place, compare_loads);
+    for (uint32_t i = 0; i < s->load_n; i++)
+        rows += !i || place[i].group != place[i - 1].group || place[i].row != place[i - 1].row;
+    return rows ? s->load_n / rows : 0;
+}
+
 /* Estimated half cycles per point, times WF__TILE_MOST_POINTS; 0 = the tile is not possible. */
 static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *place)
 {
@@ -263,11 +275,14 @@ static void find_best_tile(const study *s, int *rows, int *columns)
         return; /* the smallest tile is always possible */
     int crossed = s->crossed && !s->body->red_n ? crossed_rows(s, place) : 0;
     bool one_column = moves_records(s) && !s->body->red_n;
+    /* Loads flush half a line of a row that is stored past the cache. */
+    bool one_row = s->body->rank < 2 || s->body->red_n || s->load_n == s->group_n || s->g->options->nontemporal ||
+                   loads_of_row(s, place) < WF__TILE_LOADS_OF_ROW;
     for (size_t i = 0; i < WF__COUNT(candidate) && crossed < 2; i++) {
         int r = candidate[i][0], c = candidate[i][1];
         if (c > 1 && one_column)
             continue;
-        if (r > 1 && (s->body->rank < 2 || s->body->red_n || s->load_n == s->group_n))
+        if (r > 1 && one_row)
             continue;
         uint32_t cost = tile_cost(s, r, c, place);
         if (!cost || cost + cost / 32 >= best)

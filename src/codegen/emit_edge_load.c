@@ -7,6 +7,10 @@
  * periodically, the index of lane 0 is shifted by periods of the border mode, and a vector has no more active lanes
  * than the array has elements along the row.
  *
+ * With every mode but WF_BORDER_PERIODIC, the elements of all lanes are neighbours of each other: they lie in one vector.
+ * Where the processor permutes lanes, that vector is loaded and permuted, in two instructions. Its place, its mask and
+ * the permutation are made once for each vector of points and constant, too.
+ *
  * Other loads test each vector. If all lanes are inside, a plain masked load suffices. Otherwise a function loads the
  * three parts, or maps each lane's index. There is one function per dtype and border mode.
  */
@@ -20,17 +24,10 @@ typedef struct edge {
     val dummy;
 } edge;
 
-/* True in the lanes below lane n. */
-static val lanes_below(wf__gen *g, val n)
-{
-    val at = wf__gen_splat(g, g->L->BuildTrunc(g->b, n, g->i32, ""), g->width);
-    return g_icmp(g, LLVMIntSLT, wf__gen_iota(g, g->i32, g->width, 0, 1), at);
-}
-
 static val lanes_between(wf__gen *g, val first, val end)
 {
-    val below = lanes_below(g, first), no = wf__gen_int(g, g->i1, g->width, 0);
-    return g_select(g, below, no, lanes_below(g, end));
+    val below = wf__lanes_below(g, first), no = wf__gen_int(g, g->i1, g->width, 0);
+    return g_select(g, below, no, wf__lanes_below(g, end));
 }
 
 /* Loads neighbours, of which `first` is the index of lane 0, into the lanes of the mask. */
@@ -70,11 +67,70 @@ static void split_lanes(wf__gen *g, wf__edge_run *r, val dim)
 {
     r->first = among(g, g_sub(g, g_i64(g, 0), r->base), r->count);
     r->end = among(g, g_sub(g, dim, r->base), r->count);
-    r->before = lanes_below(g, r->first);
+    r->before = wf__lanes_below(g, r->first);
     r->inside = lanes_between(g, r->first, r->end);
     r->behind = lanes_between(g, r->end, r->count);
     r->some_before = g_icmp(g, LLVMIntSGT, r->first, g_i64(g, 0));
     r->some_behind = g_icmp(g, LLVMIntSLT, r->end, r->count);
+}
+
+/* True if the elements of all lanes lie in one vector, which one instruction permutes. */
+static bool has_window(const wf__gen *g, unsigned dtype, unsigned border)
+{
+    return border != WF_BORDER_PERIODIC && wf__has_permutation(g, dtype);
+}
+
+/* The element that the border mode finds for index i, which is at most the length of the row beyond an end. */
+static val near_element(wf__gen *g, unsigned border, val i, val dim)
+{
+    const val last = g_sub(g, dim, g_i64(g, 1)), zero = g_i64(g, 0);
+    if (border == WF_BORDER_CLAMP)
+        return g_smaller(g, g_larger(g, i, zero), last);
+    const int64_t skip = border == WF_BORDER_REFLECT ? 1 : 0; /* the element at the end is not repeated */
+    const val before = g_sub(g, g_i64(g, skip - 1), i);
+    const val behind = g_sub(g, g_sub(g, g_add(g, dim, dim), g_i64(g, 1 + skip)), i);
+    i = g_select(g, g_icmp(g, LLVMIntSGT, i, last), behind, i);
+    return g_select(g, g_icmp(g, LLVMIntSLT, i, zero), before, i);
+}
+
+/* Which element of the window each lane gets. low, high: the indices of the first and the last element of the window. */
+static val lanes_of_window(wf__gen *g, const wf__edge_run *r, val dim, val low, val high)
+{
+    const val lane = wf__gen_iota(g, g->i32, g->width, 0, 1);
+    const int64_t skip = r->border == WF_BORDER_REFLECT ? 1 : 0;
+    if (r->border == WF_BORDER_CLAMP) {
+        const val width = g_i64(g, g->width), shift = g_sub(g, r->base, low);
+        const val near = g_smaller(g, g_larger(g, shift, g_i64(g, -g->width)), width);
+        val at = g_add(g, lane, wf__gen_splat(g, g->L->BuildTrunc(g->b, near, g->i32, ""), g->width));
+        val most = wf__gen_splat(g, g->L->BuildTrunc(g->b, g_sub(g, high, low), g->i32, ""), g->width);
+        return g_smaller(g, g_larger(g, at, wf__gen_int(g, g->i32, g->width, 0)), most);
+    }
+    val at[3] = { r->base, g_sub(g, g_i64(g, skip - 1), r->base),
+                  g_sub(g, g_sub(g, g_add(g, dim, dim), g_i64(g, 1 + skip)), r->base) };
+    for (int i = 0; i < 3; i++) {
+        at[i] = wf__gen_splat(g, g->L->BuildTrunc(g->b, g_sub(g, at[i], low), g->i32, ""), g->width);
+        at[i] = i == 0 ? g_add(g, at[i], lane) : g_sub(g, at[i], lane);
+    }
+    return g_select(g, r->before, at[1], g_select(g, r->behind, at[2], at[0]));
+}
+
+/* Finds the vector of memory that has the elements of all active lanes, and which of its elements each lane gets. */
+static void find_window(wf__gen *g, wf__edge_run *r, unsigned dtype, val dim)
+{
+    const val zero = g_i64(g, 0), one = g_i64(g, 1), last = g_sub(g, dim, one);
+    const val b = r->base, e = g_sub(g, g_add(g, b, r->count), one); /* the indices of the first and the last lane */
+    val low = near_element(g, r->border, b, dim), high = near_element(g, r->border, e, dim);
+    if (r->border != WF_BORDER_CLAMP) { /* indices turn round at the ends of the row */
+        const val from_left = g_and(g, g_icmp(g, LLVMIntSLE, b, zero), g_icmp(g, LLVMIntSGE, e, zero));
+        const val to_right = g_and(g, g_icmp(g, LLVMIntSLE, b, last), g_icmp(g, LLVMIntSGE, e, last));
+        const val least = g_smaller(g, low, high), most = g_larger(g, low, high);
+        low = g_select(g, from_left, zero, least);
+        high = g_select(g, to_right, last, most);
+    }
+    const val some = g_icmp(g, LLVMIntSGT, r->count, zero);
+    r->window = low;
+    r->loaded = wf__lanes_below(g, g_select(g, some, g_add(g, g_sub(g, high, low), one), zero));
+    r->permutation = wf__permutation(g, dtype, lanes_of_window(g, r, dim, low, high));
 }
 
 _Static_assert(WF__BORDERS == 6, "how each border mode maps the indices before and behind a row");
@@ -83,6 +139,9 @@ static val load_runs(wf__gen *g, const edge *e, const wf__edge_run *r)
 {
     /* indices of lanes are not negative, and stay so where they are shifted by whole rows */
     const bool any_before = r->constant < 0 || e->border == WF_BORDER_MIRROR || e->border == WF_BORDER_REFLECT;
+    if (r->window)
+        return wf__permute_lanes(g, e->dtype, load_run(g, e, WF__ASCENDING, r->window, r->loaded, e->other),
+                                 r->permutation);
     val v = load_run(g, e, WF__ASCENDING, e->base, r->inside, e->other);
     if (e->border == WF_BORDER_CLAMP) {
         if (any_before)
@@ -106,7 +165,7 @@ static val load_scattered(wf__gen *g, const edge *e)
     val index = g_add(g, wf__gen_splat(g, e->base, g->width), wf__gen_iota(g, g->i64, g->width, 0, 1));
     wf__address at = { .pattern = WF__SCATTERED, .base = e->row, .scaled = true };
     at.offset = wf__map_index(g, e->border, index, e->dim, g->width);
-    return wf__load_vector(g, e->dtype, &at, lanes_below(g, e->count), e->other, e->dummy);
+    return wf__load_vector(g, e->dtype, &at, wf__lanes_below(g, e->count), e->other, e->dummy);
 }
 
 /* Makes the function vector edge(row, index of lane 0, dim, number of active lanes, value outside). */
@@ -185,7 +244,7 @@ static val emit_either(wf__instance *in, const wf__node *n, val row, val base, v
     g->L->BuildBr(g->b, next);
     wf__gen_at(g, plain);
     wf__address at = { .pattern = WF__ASCENDING, .base = g_gep(g, wf__gen_memory_type(g, n->dtype, 1), row, base) };
-    val b = wf__load_vector(g, n->dtype, &at, lanes_below(g, count), other, dummy);
+    val b = wf__load_vector(g, n->dtype, &at, wf__lanes_below(g, count), other, dummy);
     g->L->BuildBr(g->b, next);
     wf__gen_at(g, next);
     val r = g->L->BuildPhi(g->b, g->L->TypeOf(a), "");
@@ -312,7 +371,12 @@ void wf__mask_edge_runs(wf__instance *in)
         wf__edge_run *r = &in->edges.run[i];
         val exists = has_elements(in, r->slot, r->rank);
         r->count = g_select(g, exists, in->lanes.count, g_i64(g, 0));
-        split_lanes(g, r, wf__load_dim(in->kernel, r->slot, r->axis));
+        const val dim = wf__load_dim(in->kernel, r->slot, r->axis);
+        const unsigned dtype = in->ir->slot[r->slot].dtype;
+        split_lanes(g, r, dim);
+        r->window = NULL;
+        if (has_window(g, dtype, r->border))
+            find_window(g, r, dtype, dim);
     }
 }
 

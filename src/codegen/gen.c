@@ -207,6 +207,12 @@ val wf__gen_mask(wf__gen *g, val bits)
     return g_bits(g, bits, wf__gen_wide(g, g->i1, g->width));
 }
 
+val wf__lanes_below(wf__gen *g, val n)
+{
+    val at = wf__gen_splat(g, g->L->BuildTrunc(g->b, n, g->i32, ""), g->width);
+    return g_icmp(g, LLVMIntSLT, wf__gen_iota(g, g->i32, g->width, 0, 1), at);
+}
+
 val wf__gen_any(wf__gen *g, val mask, int w)
 {
     if (w == 1)

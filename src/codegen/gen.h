@@ -67,6 +67,7 @@ val wf__gen_function(wf__gen *g, const char *name, LLVMTypeRef result, LLVMTypeR
 bb wf__gen_bb(wf__gen *g, const char *name);
 void wf__gen_at(wf__gen *g, bb b);             /* emit at its end, before its terminator if it has one */
 val wf__gen_mask(wf__gen *g, val bits);        /* vector of bools from the bits of an integer */
+val wf__lanes_below(wf__gen *g, val n);        /* vector of bools: true in the lanes below lane n (i64) */
 val wf__gen_any(wf__gen *g, val mask, int w);  /* i1: true if any lane is set */
 val wf__gen_opaque_zero(wf__gen *g);           /* i64: a 0 that LLVM cannot see through */
 void wf__gen_unlikely(wf__gen *g, val branch); /* the first target of a conditional branch is rare */

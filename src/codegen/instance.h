@@ -73,6 +73,9 @@ typedef struct wf__edge_run {
     val first, end, count;      /* active lanes: [0, first) lie before the row, [first, end) inside, the rest behind */
     val before, inside, behind; /* masks of these */
     val some_before, some_behind; /* whether there are any */
+    /* Of the vector that has the elements of all lanes: */
+    val window;              /* the index of its first element; NULL = the three parts are loaded apart */
+    val loaded, permutation; /* which of it to load, and the element of each lane */
 } wf__edge_run;
 enum { WF__MOST_EDGE_RUNS = 32 };
 

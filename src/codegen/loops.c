@@ -133,7 +133,8 @@ static void set_lanes(wf__instance *in, val j, val limit, val w)
     val left = g_sub(g, limit, j), one = g_i64(g, 1);
     in->lanes.count = g_select(g, g_icmp(g, LLVMIntSLT, left, w), left, w);
     in->lanes.bits = g_sub(g, g->L->BuildShl(g->b, one, in->lanes.count, ""), one);
-    in->lanes.mask = wf__gen_mask(in->g, in->lanes.bits);
+    /* AVX-512 has masks of bits. Elsewhere a mask is a vector, which a comparison makes sooner than bits. */
+    in->lanes.mask = g->isa == WF__ISA_AVX512 ? wf__gen_mask(g, in->lanes.bits) : wf__lanes_below(g, in->lanes.count);
 }
 
 /* BORDER on [lo, hi) of one row. Ends in a new basic block, as the other emit functions here. */

@@ -65,6 +65,11 @@ val wf__shift_index(wf__gen *g, unsigned border, val index, val dim);
 bool wf__has_masked(const wf__gen *g, unsigned dtype); /* true if the processor masks such loads and stores */
 val wf__load_masked(wf__gen *g, LLVMTypeRef vector, val p, unsigned align, val mask, val other);
 void wf__store_masked(wf__gen *g, val v, val p, unsigned align, val mask);
+/* True if one instruction gives each lane of a vector the value of any other one. */
+bool wf__has_permutation(const wf__gen *g, unsigned dtype);
+/* What that instruction takes, from the lane that each lane gets the value of (i32). */
+val wf__permutation(wf__gen *g, unsigned dtype, val lanes);
+val wf__permute_lanes(wf__gen *g, unsigned dtype, val v, val permutation);
 /* other: value of the inactive lanes. dummy: memory that inactive lanes may read. */
 val wf__load_vector(wf__gen *g, unsigned dtype, const wf__address *at, val mask, val other, val dummy);
 void wf__store_vector(wf__instance *in, unsigned dtype, const wf__address *at, val mask, val v);

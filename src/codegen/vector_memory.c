@@ -77,6 +77,47 @@ static val reverse_lanes(wf__gen *g, val v, int w)
                                     "");
 }
 
+/* ---- lanes in any order ---- */
+bool wf__has_permutation(const wf__gen *g, unsigned dtype)
+{
+    const unsigned size = wf__size(dtype), bytes = size * (unsigned)g->width;
+    const bool x86 = g->isa == WF__ISA_AVX2 || g->isa == WF__ISA_AVX512;
+    const bool known = bytes == 32 || (bytes == 64 && g->isa == WF__ISA_AVX512) || (bytes == 16 && size == 4);
+    return x86 && (size == 4 || size == 8) && known;
+}
+
+val wf__permutation(wf__gen *g, unsigned dtype, val lanes)
+{
+    const int w = g->width;
+    if (wf__size(dtype) == 4)
+        return lanes;
+    if (w == 8)
+        return g->L->BuildZExt(g->b, lanes, wf__gen_wide(g, g->i64, w), "");
+    val twice[8], half[8]; /* AVX2 permutes 32-bit lanes: both halves of each element */
+    for (int l = 0; l < 2 * w; l++) {
+        twice[l] = g_i32(g, l / 2);
+        half[l] = g_i32(g, l % 2);
+    }
+    lanes = g_add(g, lanes, lanes);
+    lanes = g->L->BuildShuffleVector(g->b, lanes, g->L->GetPoison(g->L->TypeOf(lanes)),
+                                     g->L->ConstVector(twice, (unsigned)(2 * w)), "");
+    return g_or(g, lanes, g->L->ConstVector(half, (unsigned)(2 * w)));
+}
+
+val wf__permute_lanes(wf__gen *g, unsigned dtype, val v, val permutation)
+{
+    const unsigned size = wf__size(dtype), bytes = size * (unsigned)g->width;
+    const bool doubles = bytes == 64 && size == 8;
+    LLVMTypeRef type = g->L->TypeOf(v);
+    val args[2] = { g_bits(g, v, doubles ? wf__gen_wide(g, g->f64, 8) : wf__gen_wide(g, g->f32, (int)bytes / 4)),
+                    permutation };
+    const char *name = bytes == 16   ? "llvm.x86.avx.vpermilvar.ps"
+                       : bytes == 32 ? "llvm.x86.avx2.permps"
+                       : doubles     ? "llvm.x86.avx512.permvar.df.512"
+                                     : "llvm.x86.avx512.permvar.sf.512";
+    return g_bits(g, wf__gen_call(g, name, NULL, 0, args, 2), type);
+}
+
 static val lowest_address(wf__gen *g, unsigned dtype, val base)
 {
     return g_gep(g, wf__gen_memory_type(g, dtype, 1), base, g_i64(g, 1 - g->width));

@@ -308,6 +308,25 @@ static bool reads_part_of_line(const wf__stage *stage, const wf__node *n)
     return n->op == WF__LOAD && together * wf__size(n->dtype) < LINE;
 }
 
+/* True if loads with a border mode move along rows: the ends of rows have code of their own. Its stores wait behind those
+ * of the row, and where these go past the caches, until memory has taken them. */
+static bool has_ends_of_rows(const wf__stage *stage)
+{
+    const wf__ir *body = &stage->lowered;
+    for (wf__ref r = 1; r < body->n; ++r) {
+        const wf__node *n = &body->node[r];
+        if (n->op != WF__LOAD || n->aux == WF_BORDER_NONE)
+            continue;
+        for (uint32_t k = 0; k < wf__tuple_len(body, n->b); ++k) {
+            int axis = -1;
+            int64_t offset;
+            if (!wf__as_offset(body, wf__tuple_at(body, n->b)[k], &axis, &offset) || axis == body->rank - 1)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* True for accesses to more memory than stays in the first-level cache beside rows. */
 static bool leaves_first_level(const wf__stage *stage, const wf__node *n)
 {
@@ -342,7 +361,8 @@ static void estimate(wf__stage *stage)
             loaded += wf__cost_bytes(n);
     }
     stage->partition.work = points * (wf__work_of_point(body) + 1);
-    stage->promises.nontemporal = in_rows * points >= WF__STREAMED_BYTES && !touches_apart(stage, reads_part_of_line);
+    stage->promises.nontemporal =
+        in_rows * points >= WF__STREAMED_BYTES && !has_ends_of_rows(stage) && !touches_apart(stage, reads_part_of_line);
     find_prefetched_rows(stage, points * loaded);
 }
 
