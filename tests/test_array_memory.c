@@ -11,6 +11,27 @@
 #include "base/os.h"
 #include "run/memory/array_memory.h"
 
+/* Large blocks that are in use together begin at different places of a page, at least 512 bytes apart. */
+static void test_places(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 8 };
+    const size_t bytes = WF__HUGE_PAGE;
+    wf__mem_cache *cache = wf__mem_new(0);
+    void *p[BLOCKS];
+    unsigned seen = 0;
+    for (int i = 0; i < BLOCKS; ++i) {
+        p[i] = wf__mem_alloc(cache, bytes);
+        assert_non_null(p[i]);
+        memset(p[i], i, bytes);
+        seen |= 1u << (uintptr_t)p[i] % 4096 / 512;
+    }
+    assert_int_equal(seen, 255);
+    for (int i = 0; i < BLOCKS; ++i)
+        wf__mem_free(cache, p[i], bytes);
+    wf__mem_free_all(cache);
+}
+
 static void test_sizes(void **state)
 {
     (void)state;
@@ -20,7 +41,7 @@ static void test_sizes(void **state)
         assert_non_null(p);
         assert_int_equal((uintptr_t)p % WF__MEM_ALIGN, 0);
         if (bytes >= WF__HUGE_PAGE)
-            assert_int_equal((uintptr_t)p % WF__HUGE_PAGE, 0);
+            assert_true((uintptr_t)p % WF__HUGE_PAGE < 4096);
         if (bytes) {
             p[0] = p[bytes - 1] = p[bytes / 2] = 1;
         }
@@ -194,9 +215,13 @@ static void test_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_impossible),
-        cmocka_unit_test(test_bound),    cmocka_unit_test(test_least_recent_goes),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_impossible),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_least_recent_goes),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

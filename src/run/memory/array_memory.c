@@ -71,18 +71,32 @@ static size_t class_bytes(uint32_t class)
 
 /* ---- the system ---- */
 
-static void *system_alloc(size_t bytes)
+/* Large blocks begin at different places of a page. Processors compare the addresses of loads and of stores before them
+ * within a page first, so that a stencil would wait for the stores of an array at the same place. */
+static size_t place_in_page(uint64_t number)
+{
+    static const size_t place[] = { 0, 2048, 1024, 3072, 512, 2560, 1536, 3584 };
+    return place[number % WF__COUNT(place)];
+}
+
+enum { PLACES = 4096 }; /* bytes that these places take */
+
+/* number: of the blocks so far. */
+static void *system_alloc(size_t bytes, uint64_t number)
 {
     if (wf__alloc_fails())
         return NULL;
-    return bytes >= LARGE ? wf__pages_alloc(bytes) : aligned_alloc(WF__MEM_ALIGN, bytes);
+    if (bytes < LARGE)
+        return aligned_alloc(WF__MEM_ALIGN, bytes);
+    char *p = wf__pages_alloc(bytes + PLACES);
+    return p ? p + place_in_page(number) : NULL;
 }
 
 static void system_free(void *p, size_t bytes)
 {
     UNPOISON(p, bytes);
     if (bytes >= LARGE)
-        wf__pages_free(p, bytes);
+        wf__pages_free((char *)p - (uintptr_t)p % LARGE, bytes + PLACES);
     else
         free(p);
 }
@@ -246,13 +260,14 @@ void *wf__mem_alloc(wf__mem_cache *cache, size_t bytes)
     } else {
         cache->stats.fresh++;
     }
+    const uint64_t number = cache->stats.fresh;
     add_in_use(cache, bytes);
     wf__mutex_unlock(&cache->lock);
     if (!b)
-        b = system_alloc(size);
+        b = system_alloc(size, number);
     if (!b) {
         wf__mem_trim(cache);
-        b = system_alloc(size);
+        b = system_alloc(size, number);
     }
     if (!b) {
         wf__mutex_lock(&cache->lock);

@@ -32,8 +32,8 @@ void wf__mem_fence(wf__mem_cache *cache, wf__fence fence);
 void wf__mem_reason(wf__mem_cache *cache, wf__str *out);
 void wf__mem_free_all(wf__mem_cache *cache); /* all blocks must have been freed; NULL: no-op */
 
-/* Allocates uninitialised memory, aligned to 64 bytes; from 2 MiB on aligned to 2 MiB, in huge pages. 0 bytes are as
- * good as 1. NULL = out of memory, after all kept blocks have returned to the system. Any thread may call. */
+/* Allocates uninitialised memory, aligned to 64 bytes; from 2 MiB on in huge pages, at different places of the first 4 KiB
+ * of one. 0 bytes are as good as 1. NULL = out of memory, after all kept blocks have returned to the system. Any thread may call. */
 void *wf__mem_alloc(wf__mem_cache *cache, size_t bytes);
 void wf__mem_free(wf__mem_cache *cache, void *p, size_t bytes); /* `bytes` as allocated; p NULL: no-op */
 void wf__mem_trim(wf__mem_cache *cache);                        /* returns all kept blocks to the system */
