@@ -98,6 +98,27 @@ static void test_far_outside(void **state)
     RELEASE(in, out, at);
 }
 
+/* An index of u64 is right with every border mode; from 2^63 on it counts as 2^63 - 1. */
+static void test_unsigned_far_outside(void **state)
+{
+    (void)state;
+    const uint64_t far[] = { 5, (uint64_t)1 << 63, UINT64_MAX, INT64_MAX };
+    const float element[10] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+    wf_array *in = array_of(ctx, WF_F32, WF_SHAPE(10), element), *at = array_of(ctx, WF_U64, WF_SHAPE(4), far);
+    wf_array *out = wf_empty(ctx, WF_F32, WF_SHAPE(5, 4)), *of_values = wf_empty(ctx, WF_F32, WF_SHAPE(4));
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(4));
+    wf_val j = wf_index(g, 0), x = wf_read(g, at, j);
+    for (int border = WF_BORDER_VALUE; border <= WF_BORDER_REFLECT; ++border)
+        wf_write(g, out, wf_read_border(g, in, (wf_border)border, -1, x), border - WF_BORDER_VALUE, j);
+    OK(ctx, wf_run(g));
+    EXPECT_F32(out, 5, -1, -1, -1, 5, 9, 9, 9, 5, 7, 7, 7, 5, 7, 7, 7, 5, 7, 7, 7);
+    g = wf_begin(ctx);
+    wf_out(g, of_values, wf_gather_or(wf_in(g, in), -1, wf_in(g, at)));
+    OK(ctx, wf_run(g));
+    EXPECT_F32(of_values, 5, -1, -1, -1);
+    RELEASE(in, out, at, of_values);
+}
+
 /* A read of an empty array gives the value outside, or 0 if there is none. */
 static void test_reading_nothing(void **state)
 {
@@ -395,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_positions),
         cmocka_unit_test(test_borders),
         cmocka_unit_test(test_far_outside),
+        cmocka_unit_test(test_unsigned_far_outside),
         cmocka_unit_test(test_reading_nothing),
         cmocka_unit_test(test_stencils),
         cmocka_unit_test(test_shifted_views),

@@ -113,6 +113,12 @@ static void test_borders(void **state)
         want[i] = 2 * av[W];
     check("n = 2*a; out = n[1, 0] + 0*a", want, N);
     check("n = 2*a; out = n[1, i16(0*x); reflect] + 0*a", want, N);
+    for (int i = 0; i < N; i++)
+        want[i] = av[W - 1] + (i % W < 2 ? av[W - 1] : 2 * av[i - 2]);
+    check("n = 2*a; k = u64(x) - 2; out = a[0, u64(0*y) - 1; clamp] + (x < 2 ? n[0, k; clamp]/2 : n[y, k; clamp])",
+          want, N);
+    for (int i = 0; i < N; i++)
+        want[i] = 2 * av[W];
     check("n = a[0, x]*0 + a; k = 2*n; out = k[1, 0]; out = out + 0*a", want, N);
 }
 

@@ -127,7 +127,8 @@ typedef enum wf_border {
 WF_API wf_val wf_read_n(wf_graph *graph, const wf_array *array, wf_vals index);
 /* Reads an element by index; `other` outside. */
 WF_API wf_val wf_read_or_n(wf_graph *graph, const wf_array *array, wf_val other, wf_vals index);
-/* Reads an element by index; the border mode gives the values outside, and every index is right.
+/* Reads an element by index; the border mode gives the values outside, and every index is right;
+ * one of u64 from 2^63 on counts as 2^63 - 1.
  * `other` is for WF_BORDER_VALUE. An array without elements reads as 0 with the other modes. */
 WF_API wf_val wf_read_border_n(wf_graph *graph, const wf_array *array, wf_border border, wf_val other, wf_vals index);
 /* Writes an element by index; in array graphs a scatter.

@@ -250,9 +250,10 @@ static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_v
         return wf__no_value(g);
     }
     if (array->shape.rank == 0)
-        return wf__array_tuple(g, array, index, function, &tuple) ? wf_in(g, array) : wf__no_value(g);
+        return wf__array_tuple(g, array, index, false, function, &tuple) ? wf_in(g, array) : wf__no_value(g);
     wf__ref outside = border == WF_BORDER_VALUE ? wf__converted(g, other, array->dtype, function) : 0;
-    if ((border == WF_BORDER_VALUE && !outside) || !wf__array_tuple(g, array, index, function, &tuple) ||
+    if ((border == WF_BORDER_VALUE && !outside) ||
+        !wf__array_tuple(g, array, index, border != WF_BORDER_NONE, function, &tuple) ||
         !slot_of(g, array, false, function, &slot))
         return wf__no_value(g);
     wf__ref when = border == WF_BORDER_NONE ? wf__lanes_on(g) : 0; /* with a border mode, every index is valid */
@@ -302,7 +303,7 @@ static void write_at(wf_graph *g, const wf_val *condition, wf_array *array, wf_v
     if (!writes_by_index(g, function))
         return;
     wf__ref value = wf__converted(g, v, array->dtype, function);
-    if (!value || !wf__array_tuple(g, array, index, function, &tuple) ||
+    if (!value || !wf__array_tuple(g, array, index, false, function, &tuple) ||
         !slot_of(g, array, array->shape.rank == 0, function, &slot) || !wf__condition_of(g, condition, function, &on))
         return;
     wf__store(wf__graph_ir(g), slot, tuple, value, on);
@@ -328,7 +329,7 @@ bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const 
         wf__poison(g, WF_ERR_CONTRACT, "%s: a local array is its point's alone; say wf_read and wf_write", function);
     if (!wf__is_recording(g) || !writes_by_index(g, function))
         return false;
-    return wf__array_tuple(g, array, index, function, tuple) && slot_of(g, array, false, function, slot);
+    return wf__array_tuple(g, array, index, false, function, tuple) && slot_of(g, array, false, function, slot);
 }
 
 wf_val wf_dim(wf_graph *g, const wf_array *array, int axis)

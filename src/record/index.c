@@ -1,9 +1,18 @@
 /* index.c - indices: the tuples that accesses take, and the values that locate a point (wf_index, wf_iota). */
 #include "record/record.h"
 
+/* Returns the index as i64. `any`: the index may be any integer, and one of u64 from 2^63 on becomes 2^63 - 1. */
+static wf__ref as_i64(wf__ir *ir, wf__ref index, bool any)
+{
+    if (any && wf__dtype(ir, index) == WF_U64)
+        index = wf__op2(ir, WF__OP_min, index, wf__const_bits(ir, WF_U64, INT64_MAX));
+    return wf__cast(ir, index, WF_I64);
+}
+
 /* Converts the indices to i64, puts them behind the first `block` entries of refs[], and sets *out to the tuple of
- * all. False after poisoning. */
-static bool append_indices(wf_graph *g, wf_vals index, const char *function, wf__ref *refs, size_t block, uint32_t *out)
+ * all. `any`: indices may be any integers. False after poisoning. */
+static bool append_indices(wf_graph *g, wf_vals index, bool any, const char *function, wf__ref *refs, size_t block,
+                           uint32_t *out)
 {
     wf__ir *ir = wf__graph_ir(g);
     for (size_t k = 0; k < index.n; ++k) {
@@ -21,7 +30,7 @@ static bool append_indices(wf_graph *g, wf_vals index, const char *function, wf_
                        wf_dtype_name((wf_dtype)wf__dtype(ir, ref)));
             return false;
         }
-        refs[block + k] = ref ? wf__cast(ir, ref, WF_I64) : 0;
+        refs[block + k] = ref ? as_i64(ir, ref, any) : 0;
         if (!refs[block + k])
             return false;
     }
@@ -44,14 +53,14 @@ static bool as_many(wf_graph *g, size_t n, size_t rank, const wf_array *array, c
     return false;
 }
 
-bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *function, uint32_t *out)
+bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, bool any, const char *function, uint32_t *out)
 {
     wf__ref refs[WF_MAX_RANK];
     return wf__is_list(g, index.at, index.n, function) && as_many(g, index.n, rank, NULL, function) &&
-           append_indices(g, index, function, refs, 0, out);
+           append_indices(g, index, any, function, refs, 0, out);
 }
 
-bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *out)
+bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, bool any, const char *function, uint32_t *out)
 {
     wf__ref refs[WF_MAX_RANK];
     size_t block = array->scratch ? (size_t)array->scratch - 1 : 0; /* number of leading axes that select the block */
@@ -66,7 +75,7 @@ bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, const ch
             ++axis;
         refs[k] = wf__index(wf__graph_ir(g), (int)axis);
     }
-    return append_indices(g, index, function, refs, block, out);
+    return append_indices(g, index, any, function, refs, block, out);
 }
 
 bool wf__axis_of(wf_graph *g, int *axis, int rank, const char *function)

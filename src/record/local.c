@@ -128,7 +128,7 @@ static bool find(wf_graph *g, const wf_array *array, wf_vals index, wf_border bo
     wf__ir *ir = wf__graph_ir(g);
     uint32_t tuple, rank = (uint32_t)array->shape.rank;
     wf__ref at[WF_MAX_RANK];
-    if (!wf__index_tuple(g, index, rank, function, &tuple))
+    if (!wf__index_tuple(g, index, rank, border != WF_BORDER_NONE, function, &tuple))
         return false;
     *out = (place){ .number = wf__const_bits(ir, WF_U32, 0) };
     memcpy(at, wf__tuple_at(ir, tuple), rank * sizeof *at);

@@ -238,11 +238,12 @@ bool wf__decides_gpu(wf_graph *g);
 wf__ref wf__block_index(wf_graph *g, int axis); /* returns the index of the point's block; axis -1 = linear */
 
 /* ---- index.c ---- */
-/* Sets *out to the tuple of a value's indices, one for each axis. False after poisoning. */
-bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *function, uint32_t *out);
+/* Sets *out to the tuple of a value's indices, one for each axis. `any`: indices may be any integers, and those of u64
+ * from 2^63 on become 2^63 - 1. False after poisoning. */
+bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, bool any, const char *function, uint32_t *out);
 /* Sets *out to the tuple of an array's indices; in a block's scratch, behind those of the block. False after
  * poisoning. */
-bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *out);
+bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, bool any, const char *function, uint32_t *out);
 /* Makes a negative axis count from the end. False after poisoning: there is no such axis. */
 bool wf__axis_of(wf_graph *g, int *axis, int rank, const char *function);
 

@@ -158,7 +158,7 @@ static wf_val gather(wf_val v, wf_val other, bool borders, wf_vals index, const 
     wf_graph *g = v.h.graph;
     wf__ref r = value_of(v, function), outside = 0;
     uint32_t tuple;
-    if (!r || !wf__index_tuple(g, index, (size_t)shape_of(v, r)->rank, function, &tuple))
+    if (!r || !wf__index_tuple(g, index, (size_t)shape_of(v, r)->rank, borders, function, &tuple))
         return nothing(v);
     wf__ir *ir = wf__graph_ir(g);
     const wf_shape *in = shape_of(v, r);
@@ -199,7 +199,7 @@ wf_val wf_scatter_n(wf_val v, wf_shape shape, wf_vals index)
         wf__poison(g, WF_ERR_SHAPE, "wf_scatter: there are no arrays of shape %s to index", text);
     } else if (!wf__updates(WF_JOIN_ADD, t) || wf__is_half(t))
         wf__poison(g, WF_ERR_DTYPE, "wf_scatter: not for %s; cast first", wf_dtype_name((wf_dtype)t));
-    if (!wf__is_recording(g) || !wf__index_tuple(g, index, (size_t)shape.rank, "wf_scatter", &tuple))
+    if (!wf__is_recording(g) || !wf__index_tuple(g, index, (size_t)shape.rank, false, "wf_scatter", &tuple))
         return nothing(v);
     return wf__value(g, wf__scatter(ir, r, wf__shape_id(ir, &shape), tuple, 0));
 }

@@ -179,7 +179,7 @@ static wf__tval read_value(wf__recorder *r, const wf__tree *node, wf__tval value
                                     "%.*s is computed from formal arrays, whose extents are open: it has no neighbours",
                                     len, name);
         if (!wf__tval_is_number(index[k]))
-            index[k] = wf__tval_cast(&r->convert, index[k], WF_I64);
+            index[k] = wf__tval_index(&r->convert, index[k]);
         at[k] = fold_index(r, index[k], (wf_border)node->border, shape.dim[k]).v;
     }
     wf_vals where = { at, (size_t)shape.rank };

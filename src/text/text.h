@@ -234,6 +234,8 @@ wf_dtype wf__tval_real(const wf__tctx *c, wf__tval a);
 wf__tval wf__tval_call(wf__tctx *c, int function, const wf__tval *args);
 /* Returns the value as an integer, for an index; a number must be whole. */
 wf__tval wf__tval_integer(wf__tctx *c, wf__tval a);
+/* Returns an index as i64. One of u64 from 2^63 on becomes 2^63 - 1. */
+wf__tval wf__tval_index(wf__tctx *c, wf__tval a);
 int wf__tval_function(const char *name, size_t len); /* -1: none */
 int wf__tval_arity(int function);
 const char *wf__tval_function_name(int function); /* NULL past the last */

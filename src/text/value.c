@@ -281,6 +281,13 @@ wf__tval wf__tval_integer(wf__tctx *c, wf__tval a)
                : a;
 }
 
+wf__tval wf__tval_index(wf__tctx *c, wf__tval a)
+{
+    if (dtype_of(a) == WF_U64)
+        a = wf__tval_node(wf_min(a.v, wf_const_i64(c->graph, WF_U64, INT64_MAX)));
+    return wf__tval_cast(c, a, WF_I64);
+}
+
 wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b)
 {
     wf__tval choice[2] = { a, b };
