@@ -246,6 +246,20 @@ static void error_bounds(void **state)
         }
 }
 
+/* Near 0, where lgamma(x) is -log|x|, the sine of the reflection is denormal. */
+static void tiny_arguments_of_lgamma(void **state)
+{
+    (void)state;
+    for (wf_device device = WF_CPU; device <= WF_INTERP; ++device)
+        for (wf_dtype t = WF_F32; t <= WF_F64; ++t) {
+            fill(t, 5, 1, 2, false);
+            for (int i = 0; i < SAMPLES; ++i)
+                sample_x[i] =
+                    rounded(t, ldexp(i % 2 ? sample_x[i] : -sample_x[i], -(i / 2 % (t == WF_F64 ? 1075 : 150))));
+            check_samples(device, WF__OP_lgamma, t);
+        }
+}
+
 static void error_bounds_of_two(void **state)
 {
     (void)state;
@@ -545,19 +559,13 @@ static int close_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(special_values),
-        cmocka_unit_test(hard_values),
-        cmocka_unit_test(error_bounds),
-        cmocka_unit_test(error_bounds_of_two),
-        cmocka_unit_test(symmetry_and_range),
-        cmocka_unit_test(exact_powers),
-        cmocka_unit_test(exact_others),
-        cmocka_unit_test(monotonic),
-        cmocka_unit_test(folded),
-        cmocka_unit_test(negated_squares),
-        cmocka_unit_test(sine_and_cosine),
-        cmocka_unit_test(all_have_bounds),
-        cmocka_unit_test(all_have_special_values),
+        cmocka_unit_test(special_values),      cmocka_unit_test(hard_values),
+        cmocka_unit_test(error_bounds),        cmocka_unit_test(tiny_arguments_of_lgamma),
+        cmocka_unit_test(error_bounds_of_two), cmocka_unit_test(symmetry_and_range),
+        cmocka_unit_test(exact_powers),        cmocka_unit_test(exact_others),
+        cmocka_unit_test(monotonic),           cmocka_unit_test(folded),
+        cmocka_unit_test(negated_squares),     cmocka_unit_test(sine_and_cosine),
+        cmocka_unit_test(all_have_bounds),     cmocka_unit_test(all_have_special_values),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

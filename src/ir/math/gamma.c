@@ -188,16 +188,17 @@ wf__ref wf__m_lgamma(const wf__math *m, wf__ref x)
     return wf__cold(m->ir, negative, y, m->wide ? WF__COLD_LGAMMA_F64 : WF__COLD_LGAMMA_F32, &x, 1);
 }
 
-/* Returns log(pi / (y |sin(pi y)|)) - lgamma(y); inf at the poles. */
+/* Returns log(pi / (y |sin(pi y)|)) - lgamma(y); inf at the poles. Near 0, where the sine may be denormal, the result is
+ * -log(y). */
 wf__ref wf__m_lgamma_negative(const wf__math *m, wf__ref x)
 {
     wf__ref v;
     wf__math d = as_f64(m, x, &v), *w = &d;
     wf__ref y = m_neg(w, v), sine = m_abs(w, wf__m_trigpi(w, WF__OP_sinpi, y)), infinity = m_k(w, INFINITY);
-    wf__ref log_pi = m_k(w, 0x1.250d048e7a1bdp+0), l = wf__m_log(w, sine);
-    l = m_add(w, l, wf__m_log(w, y));
+    wf__ref log_pi = m_k(w, 0x1.250d048e7a1bdp+0), log_y = wf__m_log(w, y), l = m_add(w, wf__m_log(w, sine), log_y);
     wf__ref r = m_sub(w, log_pi, l);
     r = m_sub(w, r, log_gamma(w, m->wide, y));
+    r = m_select(w, m_lt(w, y, 0x1p-60), m_neg(w, log_y), r);
     wf__ref infinite = m_eq(w, y, INFINITY), pole = m_eq(w, sine, 0);
     pole = m_both(w, pole, m_gt(w, y, 0.5));
     infinite = m_op2(w, WF__OP_or, infinite, pole);
