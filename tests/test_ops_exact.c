@@ -99,6 +99,22 @@ static double c_signbit(wf_dtype t, double a, double b)
     (void)t;
     return (a == a && signbit(a)) + b * 0;
 }
+static double c_copysign(wf_dtype t, double a, double b)
+{
+    (void)t;
+    return b != b ? fabs(a) : copysign(a, b);
+}
+
+/* NaNs with a sign: computed ones, and those of the program. */
+static wf_val r_copysign(wf_val a, wf_val b) { return wf_copysign(a, wf_neg(wf_neg(b))); }
+static wf_val r_copysign_neg(wf_val a, wf_val b) { return wf_copysign(a, wf_neg(b)); }
+static double c_copysign_neg(wf_dtype t, double a, double b) { return c_copysign(t, a, -b); }
+static wf_val r_copysign_zero(wf_val a, wf_val b) { return wf_copysign(a, wf_div(wf_mul(b, 0), 0)); }
+static double c_abs(wf_dtype t, double a, double b)
+{
+    (void)t, (void)b;
+    return fabs(a);
+}
 
 static void test_float_parts(void **state)
 {
@@ -112,6 +128,9 @@ static void test_float_parts(void **state)
         pairs(floats[k], r_frexp, c_frexp, zero, 1);
         pairs(floats[k], r_exponent, c_exponent, zero, 1);
         pairs(floats[k], r_signbit, c_signbit, zero, 1);
+        pairs(floats[k], r_copysign, c_copysign, special, N);
+        pairs(floats[k], r_copysign_neg, c_copysign_neg, special, N);
+        pairs(floats[k], r_copysign_zero, c_abs, special, N);
     }
 }
 
@@ -150,6 +169,22 @@ static void test_half_parts(void **state)
             for (int k = 0; k < 4; ++k)
                 wf_release(arrays[k]);
         }
+}
+
+/* copysign of numbers and constants. */
+static void test_sign_of_nan(void **state)
+{
+    (void)state;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        double nan = copysign(NAN, sign);
+        assert_true(wf_copysign(-2, nan).h.num == 2);
+        wf_graph *g = wf_begin(ctx);
+        wf_array *out = wf_empty(ctx, WF_F32, WF_SHAPE(2)), *one = wf_full(ctx, WF_F32, WF_SHAPE(2), -2);
+        wf_out(g, out, wf_add(wf_copysign(wf_in(g, one), nan), wf_copysign(3, wf_const(g, WF_F32, nan))));
+        OK(ctx, wf_run(g));
+        EXPECT_F32(out, 5, 5);
+        RELEASE(out, one);
+    }
 }
 
 static void test_integers(void **state)
@@ -216,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_float_parts),
         cmocka_unit_test(test_half_parts),
+        cmocka_unit_test(test_sign_of_nan),
         cmocka_unit_test(test_integers),
     };
     return cmocka_run_group_tests(tests, on_default, off);

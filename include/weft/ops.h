@@ -175,7 +175,7 @@ WF_API wf_val wf_atan2(wf_val a, wf_val b);
 WF_API wf_val wf_atan2pi(wf_val a, wf_val b);
 /* sqrt(a a + b b) without intermediate overflow; inf if either is infinite. Floats. */
 WF_API wf_val wf_hypot(wf_val a, wf_val b);
-/* |a| with the sign of b. Floats. */
+/* |a| with the sign of b; |a| for a NaN b. Floats. */
 WF_API wf_val wf_copysign(wf_val a, wf_val b);
 /* the next value after a in the direction of b; b if they are equal. Floats. */
 WF_API wf_val wf_nextafter(wf_val a, wf_val b);

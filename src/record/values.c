@@ -357,6 +357,8 @@ static WF__APART wf_val of_numbers(unsigned op, const wf_val *v)
                : op == WF__OP_imag                    ? number(0)
                                                       : of_numbers(WF__OP_atan2, point);
     }
+    if (op == WF__OP_copysign && v[1].h.num != v[1].h.num)
+        bits[1] = 0; /* see without_nan */
     unsigned t = integer ? WF_I64 : WF_F64;
     if (wf__op_expands(op, t)) {
         wf__ir ir;
@@ -386,6 +388,12 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
     wf_val result = of_numbers(op, v);
     wf__floats_end(floats);
     return result;
+}
+
+/* Returns b, with 0 for NaN: the sign of a NaN is no result, so copysign must not read it. */
+static wf__ref without_nan(wf__ir *ir, wf__ref b)
+{
+    return wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_ne, b, b), wf__const_f64(ir, wf__dtype(ir, b), 0), b);
 }
 
 static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val c)
@@ -431,6 +439,8 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
             o[0].ref = o[0].number ? wf__const_bits(ir, WF_BOOL, o[0].v.h.num != 0) : wf__cast(ir, o[0].ref, WF_BOOL);
     } else if (!allowed(g, op, wf__dtype(ir, o[0].ref)))
         return wf__value(g, 0);
+    if (op == WF__OP_copysign)
+        o[1].ref = without_nan(ir, o[1].ref);
     wf__ref r = arity == 1   ? wf__op1(ir, op, o[0].ref)
                 : arity == 2 ? wf__op2(ir, op, o[0].ref, o[1].ref)
                              : wf__op3(ir, op, o[0].ref, o[1].ref, o[2].ref);
@@ -477,7 +487,7 @@ static inline wf_val operation2(unsigned op, wf_val a, wf_val b)
         } else if (!b.h.graph && wf__is_float(t))
             y = wf__const_f64(ir, t, b.h.num);
         if (y && wf__types_allow(wf__op_table[op].types, t))
-            return plain_value(g, wf__op2_fitting(ir, op, x, y));
+            return plain_value(g, wf__op2_fitting(ir, op, x, op == WF__OP_copysign ? without_nan(ir, y) : y));
     }
     return operation(op, 2, a, b, number(0));
 }
