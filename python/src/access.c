@@ -218,7 +218,7 @@ static PyObject *formal(PyObject *self, PyObject *args)
     wf_graph *g = wfpy_graph_of(self);
     const char *text =
         g && PyArg_ParseTuple(args, "UOi:formal", &name, &dtype_object, &rank) && wfpy_dtype(dtype_object, &dtype)
-            ? PyUnicode_AsUTF8AndSize(name, NULL)
+            ? wfpy_utf8(name)
             : NULL;
     if (!text || !wfpy_graph_has_names(self))
         return NULL;
@@ -241,7 +241,7 @@ static PyObject *param(PyObject *self, PyObject *args)
     wf_graph *g = wfpy_graph_of(self);
     const char *text =
         g && PyArg_ParseTuple(args, "UO|d:param", &name, &dtype_object, &initial) && wfpy_dtype(dtype_object, &dtype)
-            ? PyUnicode_AsUTF8AndSize(name, NULL)
+            ? wfpy_utf8(name)
             : NULL;
     if (!text || !wfpy_graph_has_names(self))
         return NULL;

@@ -129,7 +129,7 @@ bool wfpy_device(PyObject *object, wf_device *device)
     *device = 0;
     if (!object || object == Py_None)
         return true;
-    const char *name = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, NULL) : NULL;
+    const char *name = PyUnicode_Check(object) ? wfpy_utf8(object) : NULL;
     if (name)
         *device = wf_device_named(name);
     if (!*device)

@@ -102,7 +102,7 @@ static bool read_part(PyObject *object, part *p)
     int rank = 0;
     if (!PyArg_ParseTuple(object, "OO|iO", &first, &second, &rank, &device))
         return false;
-    const char *kind = PyUnicode_AsUTF8AndSize(first, NULL);
+    const char *kind = wfpy_utf8(first);
     if (!kind)
         return false;
     p->rank = rank;

@@ -117,7 +117,7 @@ static wf_dtype named(const char *name)
 
 static wf_dtype dtype_of_text(PyObject *text)
 {
-    const char *name = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    const char *name = text && PyUnicode_Check(text) ? wfpy_utf8(text) : NULL;
     return name ? named(name) : WF_NONE;
 }
 

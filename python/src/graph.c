@@ -281,7 +281,7 @@ static PyObject *section(PyObject *self, PyObject *name)
 static PyObject *fail(PyObject *self, PyObject *text)
 {
     wf_graph *g = wfpy_graph_of(self);
-    const char *why = g && PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    const char *why = g && PyUnicode_Check(text) ? wfpy_utf8(text) : NULL;
     if (!why)
         return g ? PyErr_Format(PyExc_TypeError, "fail takes a text") : NULL;
     wf_fail(g, WF_ERR_ARG, why);

@@ -136,7 +136,7 @@ PyObject *wfpy_kernel_new(wf_kernel *kernel, PyObject *names, PyObject *written,
     made->argument = PyMem_Calloc((size_t)n + 1, sizeof *made->argument);
     for (int i = 0; made->argument && i < n; ++i) {
         PyObject *name = PyTuple_GetItem(names, i);
-        made->argument[i].name = PyUnicode_AsUTF8AndSize(name, NULL);
+        made->argument[i].name = wfpy_utf8(name);
         int writes = PySet_Contains(written, name);
         made->argument[i].written = writes > 0;
         if (!made->argument[i].name || writes < 0) {

@@ -1,4 +1,4 @@
-/* names.c - members of enums by their names. */
+/* names.c - members of enums by their names, and str objects as texts of C. */
 #include <string.h>
 
 #include "weft_python.h"
@@ -22,9 +22,19 @@ const wfpy_name wfpy_joins[] = { { "custom", WF_JOIN_CUSTOM },
                                  { "inc", WF_JOIN_INC },
                                  { NULL, 0 } };
 
+const char *wfpy_utf8(PyObject *text)
+{
+    Py_ssize_t n = 0;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &n);
+    if (!utf8 || strlen(utf8) == (size_t)n)
+        return utf8;
+    PyErr_SetString(PyExc_ValueError, "embedded null character");
+    return NULL;
+}
+
 bool wfpy_find_name(const char *function, PyObject *object, const wfpy_name *names, int *value)
 {
-    const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, NULL) : NULL;
+    const char *text = PyUnicode_Check(object) ? wfpy_utf8(object) : NULL;
     for (const wfpy_name *n = names; text && n->name; ++n)
         if (strcmp(text, n->name) == 0) {
             *value = n->value;

@@ -103,7 +103,7 @@ static bool set_texts(wf_star *star, int table, const char *name, PyObject *list
             PyErr_Format(PyExc_TypeError, "the column %s holds %R, which is no text", name, text);
             done = false;
         } else
-            done = (texts[i] = PyUnicode_AsUTF8AndSize(text, NULL)) != NULL;
+            done = (texts[i] = wfpy_utf8(text)) != NULL;
     }
     if (done && wf_star_set_texts(star, table, name, texts) != WF_OK) {
         wfpy_raise();
@@ -116,7 +116,7 @@ static bool set_texts(wf_star *star, int table, const char *name, PyObject *list
 
 static bool set_column(wf_star *star, int table, PyObject *name_object, PyObject *column, int64_t rows)
 {
-    const char *name = PyUnicode_Check(name_object) ? PyUnicode_AsUTF8AndSize(name_object, NULL) : NULL;
+    const char *name = PyUnicode_Check(name_object) ? wfpy_utf8(name_object) : NULL;
     if (!name) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_TypeError, "the name of a column is a text, not %R", name_object);

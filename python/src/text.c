@@ -78,7 +78,7 @@ static bool convert(arguments *a, PyObject *names, PyObject *const *values, int 
         wf_arg *arg = &a->arg[i];
         a->owner[i] = NULL;
         a->n = i + 1;
-        *arg = (wf_arg){ .name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(names, i), NULL), .kind = WF_ARG_ARRAY };
+        *arg = (wf_arg){ .name = wfpy_utf8(PyTuple_GetItem(names, i)), .kind = WF_ARG_ARRAY };
         if (!arg->name)
             return false;
         if (wfpy_number_argument(values[i], arg))
@@ -241,7 +241,7 @@ static PyObject *results_object(wf_array **made, int n, PyObject *out)
 /* The names of results: those in `out`, or the last one that the text assigns. */
 static int wanted(PyObject *text, PyObject *out, char name[][64])
 {
-    const char *source = PyUnicode_AsUTF8AndSize(text, NULL);
+    const char *source = wfpy_utf8(text);
     if (!source)
         return -1;
     if (!out) {
@@ -258,7 +258,9 @@ static int wanted(PyObject *text, PyObject *out, char name[][64])
     }
     for (Py_ssize_t i = 0; i < n; ++i) {
         PyObject *item = PyTuple_GetItem(out, i);
-        const char *result = PyUnicode_Check(item) ? PyUnicode_AsUTF8AndSize(item, NULL) : NULL;
+        const char *result = PyUnicode_Check(item) ? wfpy_utf8(item) : NULL;
+        if (!result && PyErr_Occurred())
+            return -1;
         if (!result || strlen(result) > 63) {
             PyErr_Format(PyExc_TypeError, "%R is no name of a result", item);
             return -1;
@@ -315,8 +317,8 @@ static PyObject *record_and_run(PyObject *text, PyObject *names, PyObject *out, 
         for (int i = 0; i < results; ++i)
             want[i] = name[i];
         wfpy_released r = wfpy_release_gil(true);
-        wf_status status = wf_text_create(wfpy.context, PyUnicode_AsUTF8AndSize(text, NULL),
-                                          (wf_args){ a.arg, (size_t)n }, device, want, (size_t)results, made);
+        wf_status status = wf_text_create(wfpy.context, wfpy_utf8(text), (wf_args){ a.arg, (size_t)n }, device, want,
+                                          (size_t)results, made);
         wfpy_take_gil(r);
         if (status != WF_OK)
             wfpy_raise();
@@ -336,7 +338,7 @@ static PyObject *record_and_run(PyObject *text, PyObject *names, PyObject *out, 
 static void prepare(entry *e, const arguments *a)
 {
     wf_arg arg[MOST_ARGUMENTS + MOST_RESULTS];
-    const char *source = PyUnicode_AsUTF8AndSize(e->text, NULL);
+    const char *source = wfpy_utf8(e->text);
     e->state = NOT_PREPARABLE;
     for (int i = 0; i < e->n; ++i) {
         arg[i] = a->arg[i];
@@ -452,7 +454,7 @@ static PyObject *text(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObj
 
 static PyObject *text_names(PyObject *self, PyObject *text)
 {
-    const char *source = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    const char *source = PyUnicode_Check(text) ? wfpy_utf8(text) : NULL;
     char name[64];
     (void)self;
     PyObject *list = source && wfpy_context() ? PyList_New(0) : NULL;

@@ -160,7 +160,7 @@ static PyObject *weak(PyObject *self, PyObject *none)
 static PyObject *label(PyObject *self, PyObject *text)
 {
     wf_val v;
-    const char *name = PyUnicode_AsUTF8AndSize(text, NULL);
+    const char *name = wfpy_utf8(text);
     if (!name || !open_value(self, &v))
         return NULL;
     wf_label(v, name);

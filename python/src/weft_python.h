@@ -32,7 +32,7 @@
  *   derivatives.c  derivatives of values and operators, tapes
  *   rules.c     functions whose derivatives the program gives
  *   traced.c    generators of random numbers, textures
- *   names.c     members of enums by name
+ *   names.c     members of enums by name; str objects as texts of C
  *   wrap.c      conversions for the functions of the library, whose wrappers python/generate writes (wrap.h)
  *
  * Functions return NULL or -1 with a Python exception set. All of them need the GIL. */
@@ -279,6 +279,9 @@ PyObject *wfpy_get_block_slices(PyObject *self, void *closure);
 extern PyMethodDef wfpy_distributed_methods[];
 
 /* ---- names.c -------------------------------------------------------------------------------------------------- */
+
+/* The characters of a str, which owns them. NULL: an exception, also for a str with a NUL. */
+const char *wfpy_utf8(PyObject *text);
 
 typedef struct wfpy_name {
     const char *name;

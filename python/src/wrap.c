@@ -7,7 +7,7 @@
 /* ---- arguments by place and name ---- */
 static bool bind_keyword(const wfpy_signature *s, PyObject *name, PyObject *object, PyObject **at)
 {
-    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    const char *text = wfpy_utf8(name);
     for (int i = 0; text && i < s->n; ++i)
         if (strcmp(text, s->names[i]) == 0) {
             if (at[i]) {
@@ -362,9 +362,8 @@ bool wfpy_take_text(wfpy_call *call, PyObject *object, const char **text)
 {
     if (!object)
         return true;
-    Py_ssize_t n = 0;
-    *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &n) : NULL;
-    if (*text && strlen(*text) == (size_t)n)
+    *text = PyUnicode_Check(object) ? wfpy_utf8(object) : NULL;
+    if (*text)
         return true;
     if (!PyErr_Occurred())
         PyErr_Format(PyExc_TypeError, "%s() takes a text, not %R", call->signature->name, object);

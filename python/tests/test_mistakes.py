@@ -21,6 +21,9 @@ A = numpy.arange(6.0).reshape(2, 3)
     (lambda: weft.random.seed(-1), ValueError, "seed"),
     (lambda: weft.random.permutation(2.5), TypeError, "integer"),
     (lambda: weft.asarray(A).min(initial=3), TypeError, r"Array\.min\(\)"),
+    (lambda: weft.text("out = a*2\0 + nonsense((", a=A), ValueError, "embedded null character"),
+    (lambda: weft.evaluate("A*2\0+"), ValueError, "embedded null character"),
+    (lambda: weft.text("b = a*2; c = 3*a", ("b\0x",), a=A), ValueError, "embedded null character"),
     (lambda: memoryview(weft.empty(2, weft.c32)), BufferError, "weft.c64"),
 ])
 def test_messages(call, error, text):
