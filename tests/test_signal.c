@@ -406,6 +406,11 @@ static void test_mistakes(void **state)
     WRONG(wf_hermitian_weight(g, &good, WF_NO_VALS), "wf_hermitian_weight: `index` has 0 values");
     WRONG(wf_lowpass(r, 0.1, -0.5), "wf_lowpass: `width` is -0.5, not at least 0");
     WRONG(wf_highpass(r, 0.1, -0.5), "wf_highpass: `width` is -0.5");
+    WRONG(wf_lowpass(r, -1, 0), "wf_lowpass: `cutoff` is -1, not at least 0");
+    WRONG(wf_highpass(r, NAN, 0), "wf_highpass: `cutoff` is nan, not at least 0");
+    WRONG(wf_bandpass(r, -0.1, 0, 0.2, 0), "wf_bandpass: `low` is -0.1, not at least 0");
+    WRONG(wf_bandpass(r, 0.3, 0, 0.1, 0.1), "wf_bandpass: `high` is 0.1, not at least 0.3");
+    WRONG(wf_bandpass(r, wf_const(g, WF_F32, 1), 0, 0.2, -1), "wf_bandpass: `high_width` is -1");
     WRONG(wf_bandpass(r, 0.1, 0, 0.2, -1), "wf_bandpass: `high_width` is -1");
     WRONG(wf_bandpass(r, 0.1, NAN, 0.2, 1), "wf_bandpass: `low_width` is nan");
     WRONG(wf_gaussian(r, 0), "wf_gaussian: `sigma` is 0, not above 0");

@@ -319,6 +319,8 @@ static void test_mistakes(void **state)
         { "out = lowpass(2, 0.1)", "lowpass of a number: it needs an array", WF_ERR_SYNTAX },
         { "out = lowpass(a, a)", "argument 2 of lowpass is one number", WF_ERR_SHAPE },
         { "out = lowpass(a, -0.1, -1)", "width", WF_ERR_ARG },
+        { "out = lowpass(a, -1)", "wf_lowpass: `cutoff` is -1, not at least 0", WF_ERR_ARG },
+        { "out = bandpass(a, 0.3, 0.1)", "wf_bandpass: `high` is 0.1, not at least 0.3", WF_ERR_ARG },
         { "out = bin(a, 2.5)", "the number of neighbours is a whole number, not 2.5", WF_ERR_ARG },
         { "out = irfft(a, 0.5)", "the extent of the last axis is a whole number", WF_ERR_ARG },
         { "out = dct(a, 5)", "type", WF_ERR_ARG },

@@ -36,12 +36,13 @@ WF_API wf_val wf_freq_norm(wf_graph *graph, const wf_spectrum *spectrum, wf_vals
 WF_API wf_val wf_hermitian_weight(wf_graph *graph, const wf_spectrum *spectrum, wf_vals index);
 
 /* ---- filters ----------------------------------------------------------------------------------------------------
- * Factors as functions of r = |k|. Operands are values or numbers; only numbers are checked. */
+ * Factors as functions of r = |k|. Operands are values or numbers. Only numbers are checked: cutoffs and widths are
+ * not negative. */
 /* 1 up to the cutoff, 0 from cutoff + width on, a cosine between; width 0: 1 for r <= cutoff. */
 WF_API wf_val wf_lowpass(wf_val r, wf_val cutoff, wf_val width);
 /* 0 up to cutoff - width, 1 from the cutoff on, a cosine between; width 0: 1 for r >= cutoff. */
 WF_API wf_val wf_highpass(wf_val r, wf_val cutoff, wf_val width);
-/* wf_highpass(r, low, low_width) times wf_lowpass(r, high, high_width). */
+/* wf_highpass(r, low, low_width) times wf_lowpass(r, high, high_width); low <= high. */
 WF_API wf_val wf_bandpass(wf_val r, wf_val low, wf_val low_width, wf_val high, wf_val high_width);
 /* exp(-r^2 / (2 sigma^2)); sigma > 0, in the unit of r. */
 WF_API wf_val wf_gaussian(wf_val r, wf_val sigma);

@@ -19,20 +19,29 @@ static wf_val rising(wf_val r, wf_val cutoff, wf_val width)
 wf_val(wf_lowpass)(wf_val r, wf_val cutoff, wf_val width)
 {
     wf_graph *g = wfl_graph_of((wf_val[]){ r, cutoff, width }, 3);
-    return wfl_number_from(g, "wf_lowpass", "width", width, 0, true) ? falling(r, cutoff, width) : wfl_no_value(g);
+    if (!wfl_number_from(g, "wf_lowpass", "width", width, 0, true) ||
+        !wfl_number_from(g, "wf_lowpass", "cutoff", cutoff, 0, true))
+        return wfl_no_value(g);
+    return falling(r, cutoff, width);
 }
 
 wf_val(wf_highpass)(wf_val r, wf_val cutoff, wf_val width)
 {
     wf_graph *g = wfl_graph_of((wf_val[]){ r, cutoff, width }, 3);
-    return wfl_number_from(g, "wf_highpass", "width", width, 0, true) ? rising(r, cutoff, width) : wfl_no_value(g);
+    if (!wfl_number_from(g, "wf_highpass", "width", width, 0, true) ||
+        !wfl_number_from(g, "wf_highpass", "cutoff", cutoff, 0, true))
+        return wfl_no_value(g);
+    return rising(r, cutoff, width);
 }
 
 wf_val(wf_bandpass)(wf_val r, wf_val low, wf_val low_width, wf_val high, wf_val high_width)
 {
+    double least;
     wf_graph *g = wfl_graph_of((wf_val[]){ r, low, low_width, high, high_width }, 5);
     if (!wfl_number_from(g, "wf_bandpass", "low_width", low_width, 0, true) ||
-        !wfl_number_from(g, "wf_bandpass", "high_width", high_width, 0, true))
+        !wfl_number_from(g, "wf_bandpass", "high_width", high_width, 0, true) ||
+        !wfl_number_from(g, "wf_bandpass", "low", low, 0, true) ||
+        (wf_val_number(low, &least, NULL) && !wfl_number_from(g, "wf_bandpass", "high", high, least, true)))
         return wfl_no_value(g);
     return wf_mul(rising(r, low, low_width), falling(r, high, high_width));
 }
