@@ -464,3 +464,41 @@ def test_checks_of_rules_without_a_forward_derivative():
     found = weft.check_gradient(lambda p: (right(p) ** 2).sum(), x)
     assert not found["differs"] and numpy.isnan(found["forward"])
     assert weft.check_gradient(lambda p: (wrong(p) ** 2).sum(), x)["differs"]
+
+
+def test_interpolation_at_elements():
+    """The slope at an element, where a division by the distance of 0 is replaced, is that of the kernel's formula."""
+    values = numpy.random.default_rng(4).normal(size=15)
+
+    def formula(x, a):
+        i = numpy.arange(int(numpy.floor(x)) - a + 1, int(numpy.floor(x)) + a + 1)
+        weight = numpy.sinc(x - i) * numpy.sinc((x - i) / a)
+        return (weight * values[i]).sum() / weight.sum()
+
+    for a in (2, 3, 4):
+        read = lambda at: weft.sum(weft.xform.warp(values, at, f"lanczos{2 * a}", border="mirror"))
+        for x in (7.0, 6.75):
+            slope = float(weft.grad(read)(numpy.array([[x]]))[0, 0])
+            assert abs(slope - (formula(x + 1e-5, a) - formula(x - 1e-5, a)) / 2e-5) < 1e-5
+        assert float(read(numpy.array([[7.0]]))) == values[7]
+    volume, step = numpy.random.default_rng(5).normal(size=(8, 8, 8)), numpy.random.default_rng(6).normal(size=(1, 3, 3))
+    loss = lambda r: weft.sum(weft.sin(weft.project.project(volume, r, interpolation="lanczos4")))
+    unit, h = numpy.eye(3)[None], 1e-6
+    along = (numpy.asarray(weft.grad(loss)(unit)) * step).sum()
+    assert abs(along - (float(loss(unit + h * step)) - float(loss(unit - h * step))) / (2 * h)) < 1e-4 * abs(along)
+
+
+def test_slopes_where_roots_are_zero():
+    y, x = numpy.mgrid[:9, :9] - 4.0
+    shapes, at = weft.xform, numpy.array([2.1, 3.1])
+    edge = lambda distance: weft.sum(weft.signal.soft_edge(distance, 2.0))
+    sphere = lambda p: edge(shapes.sdf_sphere((y - p[0], x - p[1]), 2.0))
+    assert numpy.allclose(weft.grad(sphere)(numpy.zeros(2)), 0)  # by symmetry
+    for solid in (
+        lambda half: edge(shapes.sdf_box((y, x), (half[0], half[1]))),
+        lambda half: edge(shapes.sdf_cylinder((y, x), half[0], half[1])),
+    ):
+        assert numpy.allclose(weft.grad(solid)(at), differences(solid, at), rtol=1e-6)
+    weight = lambda v: weft.sum(weft.signal.fsc_weight(v))
+    slopes = weft.grad(weight)(numpy.array([0.0, 0.5, -0.1]))
+    assert numpy.allclose(slopes, [0, 1 / ((2 / 3) ** 0.5 * 1.5**2), 0])

@@ -88,8 +88,9 @@ wf_val(wf_dose_weight)(wf_val r, wf_val dose, wf_val scale)
 
 wf_val(wf_fsc_weight)(wf_val fsc)
 {
-    wf_val known = wf_max(fsc, 0);
-    return wf_sqrt(wf_div(wf_mul(known, 2), wf_add(known, 1)));
+    /* The slope of the root is infinite at 0; with the branch the derivative is 0 there, and below. */
+    wf_val known = wf_max(fsc, 0), weight = wf_sqrt(wf_div(wf_mul(known, 2), wf_add(known, 1)));
+    return wf_select(wf_eq(known, 0), 0, weight);
 }
 
 wf_val(wf_fsc_snr)(wf_val fsc)

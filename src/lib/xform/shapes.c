@@ -14,12 +14,13 @@ static bool coordinates_fit(wf_graph *g, size_t n, size_t least, size_t other, c
     return false;
 }
 
+/* Returns |x|. Its derivative at 0 is 0, as that of wf_hypot, where that of wf_sqrt is infinite. */
 static wf_val norm(const wf_val *x, size_t n)
 {
     wf_val sum = wf_mul(x[0], x[0]);
     for (size_t d = 1; d < n; ++d)
         sum = wf_add(sum, wf_mul(x[d], x[d]));
-    return wf_sqrt(sum);
+    return wf_select(wf_eq(sum, 0), 0, wf_sqrt(sum));
 }
 
 /* Returns the distance from a corner, edge or side where `q` are the signed distances beyond each side. */

@@ -29,7 +29,8 @@ static void bspline_weights(wf_val t, wf_val *w)
     w[3] = wf_mul(wf_mul(t2, t), 1.0 / 6);
 }
 
-/* sinc(x) sinc(x / a) at distances x = t - j from -a to a, where t = 0 has exact weights 0 and 1.
+/* sinc(x) sinc(x / a) at distances x = t - j from -a to a, where t = 0 has exact weights 0 and 1: for each a, pi / a times
+ * its rounded reciprocal is 1 in f32 and f64. The limit pi / a of sin(pi t / a) / t gives the weights their derivatives.
  *
  * The weights are divided by their sum, so what they have in common does not count: sin(pi x) = (-1)^j sin(pi t), and
  * constants. There remain (-1)^j t sin(pi x / a) / x^2. The sines follow from those of j = 0 and 1 by
@@ -42,7 +43,7 @@ static void lanczos_weights(wf_val t, int taps, wf_val *w)
     for (int k = 0; k < taps; ++k) {
         int j = k + 1 - taps / 2;
         if (j == 0)
-            w[k] = wf_select(wf_eq(t, 0), 1, wf_div(at0, t));
+            w[k] = wf_select(wf_eq(t, 0), 3.14159265358979323846 / a, wf_div(at0, t));
         else {
             wf_val x = wf_sub(t, (double)j), sine = at1;
             if (j != 1) {
