@@ -59,7 +59,7 @@ static PyObject *entry(const source *s, const char *name)
 static bool take_int32s(const source *s, const char *name, int32_t *to)
 {
     double wide[3] = { 0 };
-    if (!wfpy_take_member(s->call, entry(s, name), 3, wide))
+    if (!wfpy_take_member(s->call, entry(s, name), 3, 3, wide))
         return false;
     for (int i = 0; i < 3; ++i) {
         if (!(wide[i] >= INT32_MIN && wide[i] <= INT32_MAX)) {
@@ -124,9 +124,9 @@ static bool take_meta(wfpy_call *call, PyObject *dict, wf_meta *m)
     bool done =
         take_named(&s, "format", format_name, &format) && take_named(&s, "stored", stored_name, &stored) &&
         take_named(&s, "store_as", stored_name, &store_as) &&
-        wfpy_take_member(call, entry(&s, "spacing"), 3, m->spacing) &&
-        wfpy_take_member(call, entry(&s, "origin"), 3, m->origin) &&
-        wfpy_take_member(call, entry(&s, "angles"), 3, m->angles) &&
+        wfpy_take_member(call, entry(&s, "spacing"), 3, 3, m->spacing) &&
+        wfpy_take_member(call, entry(&s, "origin"), 3, 3, m->origin) &&
+        wfpy_take_member(call, entry(&s, "angles"), 3, 3, m->angles) &&
         wfpy_take_bool(call, entry(&s, "is_stack"), &m->is_stack) && wfpy_take_bool(call, entry(&s, "lzw"), &m->lzw) &&
         wfpy_take_bool(call, entry(&s, "deflate"), &m->deflate) && wfpy_take_bool(call, entry(&s, "zstd"), &m->zstd) &&
         wfpy_take_bool(call, entry(&s, "durable"), &m->durable) && take_int32s(&s, "extent", m->extent) &&

@@ -34,6 +34,7 @@
  *   traced.c    generators of random numbers, textures
  *   names.c     members of enums by name; str objects as texts of C
  *   wrap.c      conversions for the functions of the library, whose wrappers python/generate writes (wrap.h)
+ *   wrap_values.c  values among the arguments and results of these functions
  *
  * Functions return NULL or -1 with a Python exception set. All of them need the GIL. */
 #ifndef WEFT_PYTHON_H

@@ -1,4 +1,4 @@
-/* wrap.c - conversions for the generated wrappers of the library's functions (wrap.h). */
+/* wrap.c - conversions for the generated wrappers of the library's functions (wrap.h), but of values: wrap_values.c. */
 #include <limits.h>
 #include <string.h>
 
@@ -218,7 +218,7 @@ bool wfpy_take_out(wfpy_call *call, PyObject *object, const wf_array *x, wf_arra
 }
 
 /* A list or tuple of the items of a sequence; owned by the call. */
-static PyObject *items_of(wfpy_call *call, PyObject *object)
+PyObject *wfpy_call_items(wfpy_call *call, PyObject *object)
 {
     PyObject *tuple = PySequence_Tuple(object);
     return tuple && own(call, tuple, NULL) ? tuple : NULL;
@@ -227,7 +227,7 @@ static PyObject *items_of(wfpy_call *call, PyObject *object)
 bool wfpy_take_arrays(wfpy_call *call, PyObject *object, wf_arrays *arrays)
 {
     bool one = wfpy_is_array(object) || (wfpy_has_buffer(object) && !PyBytes_Check(object));
-    PyObject *items = one ? NULL : items_of(call, object);
+    PyObject *items = one ? NULL : wfpy_call_items(call, object);
     Py_ssize_t n = one ? 1 : items ? PyTuple_Size(items) : -1;
     const wf_array **at = n < 0 ? NULL : wfpy_call_memory(call, (size_t)n * sizeof *at);
     for (Py_ssize_t i = 0; at && i < n; ++i)
@@ -396,7 +396,7 @@ static const void *take_numbers(wfpy_call *call, PyObject *object, int64_t n, si
                                 bool (*store)(wfpy_call *, PyObject *, void *))
 {
     const bool one = PyNumber_Check(object) && !PySequence_Check(object);
-    PyObject *items = one ? NULL : items_of(call, object);
+    PyObject *items = one ? NULL : wfpy_call_items(call, object);
     if (!one && !items)
         return NULL;
     if (!one && PyTuple_Size(items) != n) {
@@ -431,36 +431,61 @@ bool wfpy_take_doubles(wfpy_call *call, PyObject *object, int64_t n, const doubl
 }
 bool wfpy_take_list(wfpy_call *call, PyObject *object, int64_t *n, const double **numbers)
 {
-    PyObject *items = items_of(call, object);
+    PyObject *items = wfpy_call_items(call, object);
     *n = items ? (int64_t)PyTuple_Size(items) : 0;
     return items && wfpy_take_doubles(call, items, *n, numbers);
 }
-bool wfpy_take_member(wfpy_call *call, PyObject *object, int n, double *numbers)
+bool wfpy_same_int64s(wfpy_call *call, int64_t value, int64_t n, const int64_t **numbers)
 {
+    int64_t *same = wfpy_call_memory(call, (size_t)n * sizeof *same);
+    for (int64_t i = 0; same && i < n; ++i)
+        same[i] = value;
+    *numbers = same;
+    return same != NULL;
+}
+bool wfpy_take_member(wfpy_call *call, PyObject *object, int64_t n, int most, double *numbers)
+{
+    const double *taken;
     if (is_left_out(object))
         return true;
-    if (PyNumber_Check(object) && !PySequence_Check(object))
-        return wfpy_take_double(call, object, numbers);
-    PyObject *items = items_of(call, object);
-    if (items && PyTuple_Size(items) > n) {
-        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): at most %d numbers, and %zd were given", call->signature->name, n,
-                     PyTuple_Size(items));
+    if (n < 0 || n > most)
+        n = most; /* the function says what is wrong */
+    if (!(taken = take_numbers(call, object, n, sizeof(double), store_double)))
         return false;
+    memcpy(numbers, taken, (size_t)n * sizeof *taken);
+    return true;
+}
+
+int64_t wfpy_mask_axes(const wf_array *array, const wf_mask *mask) { return mask->axes ? mask->axes : wfpy_rank(array); }
+int64_t wfpy_mask_lengths(const wf_array *array, const wf_mask *mask, int shape)
+{
+    return shape == WF_MASK_SPHERE ? 1 : shape == WF_MASK_CYLINDER ? 2 : wfpy_mask_axes(array, mask);
+}
+
+/* Returns the rows of a matrix [n, n] one after another, or the object itself if it has other elements than n sequences. */
+static PyObject *joined_rows(wfpy_call *call, PyObject *object, int64_t n)
+{
+    PyObject *rows = is_left_out(object) ? NULL : wfpy_call_items(call, object), *joined = NULL;
+    if (!rows || PyTuple_Size(rows) != n || !PySequence_Check(PyTuple_GetItem(rows, 0)))
+        return PyErr_Occurred() ? NULL : object;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        PyObject *row = wfpy_call_items(call, PyTuple_GetItem(rows, i));
+        joined = !row ? NULL : joined ? PySequence_Concat(joined, row) : Py_NewRef(row);
+        if (!joined || !own(call, joined, NULL))
+            return NULL;
     }
-    for (Py_ssize_t i = 0, count = items ? PyTuple_Size(items) : 0; i < count; ++i)
-        if (!wfpy_take_double(call, PyTuple_GetItem(items, i), &numbers[i]))
-            return false;
-    return items != NULL;
+    return joined;
 }
 
 bool wfpy_take_mask_rotation(wfpy_call *call, PyObject *object, const wf_array *array, wf_mask *mask)
 {
-    const int64_t axes = mask->axes ? mask->axes : wfpy_rank(array);
+    const int64_t axes = wfpy_mask_axes(array, mask);
     if (axes < 1 || axes > 3) {
         PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): a mask has 1 to 3 axes", call->signature->name);
         return false;
     }
-    return wfpy_take_doubles(call, object, axes * axes, &mask->rotation);
+    PyObject *numbers = joined_rows(call, object, axes);
+    return !PyErr_Occurred() && wfpy_take_doubles(call, numbers, axes * axes, &mask->rotation);
 }
 
 bool wfpy_take_spectrum(wfpy_call *call, PyObject *object, wf_spectrum *spectrum)
@@ -492,203 +517,4 @@ bool wfpy_take_spectrum(wfpy_call *call, PyObject *object, wf_spectrum *spectrum
     for (int i = 0; i < shape.rank; ++i)
         spectrum->size[i] = shape.dim[i];
     return true;
-}
-
-/* ---- values ---- */
-static PyObject *find_graph(PyObject *object, int depth)
-{
-    if (object && wfpy_is_value(object))
-        return ((wfpy_value *)object)->graph;
-    if (object && Py_TYPE(object) == wfpy.graph)
-        return object;
-    PyObject *found = NULL;
-    if (object && Py_TYPE(object) == wfpy.traced_array) {
-        found = PyObject_GetAttrString(object, "graph");
-        Py_XDECREF(found); /* the trace keeps it */
-        return found;
-    }
-    if (object && depth < 3 && (PyTuple_Check(object) || PyList_Check(object)))
-        for (Py_ssize_t i = 0; !found && i < PySequence_Size(object); ++i) {
-            PyObject *item = PySequence_GetItem(object, i);
-            found = item ? find_graph(item, depth + 1) : NULL;
-            Py_XDECREF(item); /* the list keeps it */
-        }
-    return found;
-}
-
-static _Thread_local PyObject *trial;
-wf_graph *wfpy_trial(void) { return trial ? ((wfpy_graph *)trial)->graph : NULL; }
-
-bool wfpy_try_lazily(wfpy_function *function, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
-{
-    const Py_ssize_t all = n + (keywords ? PyTuple_Size(keywords) : 0);
-    if (trial || !wfpy_lazy_graph())
-        return true;
-    for (Py_ssize_t i = 0; i < all; ++i)
-        if (find_graph(args[i], 0))
-            return true; /* a function of values of another recording */
-    if (PyErr_Occurred() || !(trial = wfpy_graph_new(&(wf_space){ .size = sizeof(wf_space) })))
-        return false;
-    PyObject *own = trial, *made = function(NULL, args, n, keywords);
-    trial = NULL;
-    Py_DECREF(own);
-    Py_XDECREF(made);
-    return made != NULL;
-}
-
-bool wfpy_call_graph(wfpy_call *call, PyObject *const *at, int n)
-{
-    PyObject *found = NULL;
-    for (int i = 0; !found && i < n; ++i)
-        found = find_graph(at[i], 0);
-    if (!found && trial)
-        found = trial;
-    if (!found && (found = wfpy_lazy_graph()))
-        call->mode = WFPY_LAZY;
-    if (found)
-        call->graph = Py_NewRef(found);
-    else if (!PyErr_Occurred()) {
-        call->graph = wfpy_graph_new(&(wf_space){ .size = sizeof(wf_space) });
-        call->mode = WFPY_AT_ONCE;
-    }
-    call->g = call->graph ? wfpy_graph_of(call->graph) : NULL;
-    for (size_t i = 0; call->g && i < call->n_own; ++i)
-        if (call->own[i].target && !wfpy_note_written(call->graph, call->own[i].target))
-            return false;
-    return call->g != NULL;
-}
-
-bool wfpy_take_value(wfpy_call *call, PyObject *object, wf_val *value)
-{
-    return !object || wfpy_operand(object, call->graph, value);
-}
-
-bool wfpy_take_values(wfpy_call *call, PyObject *object, wf_vals *values)
-{
-    PyObject *items = PyTuple_Check(object) || PyList_Check(object) ? items_of(call, object) : NULL;
-    if (PyErr_Occurred())
-        return false;
-    Py_ssize_t n = items ? PyTuple_Size(items) : 1;
-    wf_val *at = wfpy_call_memory(call, (size_t)n * sizeof *at);
-    for (Py_ssize_t i = 0; at && i < n; ++i)
-        if (!wfpy_operand(items ? PyTuple_GetItem(items, i) : object, call->graph, &at[i]))
-            return false;
-    *values = (wf_vals){ at, (size_t)n };
-    return at != NULL;
-}
-
-static bool store_matrix(wfpy_call *call, PyObject *object, wf_val *values, int64_t n, int64_t *at)
-{
-    if (!PyTuple_Check(object) && !PyList_Check(object)) {
-        wf_val value;
-        if (!wfpy_operand(object, call->graph, &value))
-            return false;
-        if (*at < n)
-            values[*at] = value;
-        ++*at;
-        return true;
-    }
-    PyObject *items = items_of(call, object);
-    for (Py_ssize_t i = 0; items && i < PyTuple_Size(items); ++i)
-        if (!store_matrix(call, PyTuple_GetItem(items, i), values, n, at))
-            return false;
-    return items != NULL;
-}
-
-bool wfpy_take_matrix(wfpy_call *call, PyObject *object, int64_t n, const wf_val **values)
-{
-    if (n < 0 || n > 16 * WF_MAT_MOST) {
-        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): matrices have 1 to %d rows and columns", call->signature->name,
-                     WF_MAT_MOST);
-        return false;
-    }
-    wf_val *made = wfpy_call_memory(call, (size_t)n * sizeof *made);
-    int64_t count = 0;
-    if (!made || !store_matrix(call, object, made, n, &count))
-        return false;
-    if (count != n) {
-        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): %lld values are needed, and %lld were given",
-                     call->signature->name, (long long)n, (long long)count);
-        return false;
-    }
-    *values = made;
-    return true;
-}
-
-/* Runs the recording of a call without values, whose results were kept in `arrays`. */
-static bool run_at_once(wfpy_call *call)
-{
-    wf_graph *g = call->g;
-    ((wfpy_graph *)call->graph)->graph = NULL;
-    wfpy_call_begin(call);
-    wf_status status = wf_run(g);
-    wfpy_call_return(call);
-    if (status != WF_OK)
-        wfpy_raise();
-    return status == WF_OK && wfpy_warn() == 0;
-}
-
-static PyObject *one_value(wfpy_call *call, wf_val value)
-{
-    double re, im;
-    if (wf_val_number(value, &re, &im))
-        return im == 0 ? PyFloat_FromDouble(re) : PyComplex_FromDoubles(re, im);
-    if (call->mode == WFPY_AT_ONCE) {
-        wf_array *kept = (wf_keep)(value);
-        call->kept = call->kept || kept;
-        return kept ? wfpy_array_new(kept) : wfpy_graph_fail(call->graph);
-    }
-    PyObject *made = wfpy_value_new(call->graph, value);
-    if (call->mode == WFPY_RECORDED || !made)
-        return made;
-    PyObject *lazy = wfpy_lazy_array(made);
-    Py_DECREF(made);
-    return lazy;
-}
-
-PyObject *wfpy_values(wfpy_call *call, const wf_val *values, int n)
-{
-    PyObject *made = n < 0 ? one_value(call, values[0]) : PyList_New(n);
-    for (int i = 0; made && i < n; ++i) {
-        PyObject *item = one_value(call, values[i]);
-        if (!item || PyList_SetItem(made, i, item) < 0) {
-            Py_DECREF(made);
-            made = NULL;
-        }
-    }
-    return made;
-}
-
-PyObject *wfpy_finish(wfpy_call *call, PyObject *made)
-{
-    if (made && call->kept && !run_at_once(call)) {
-        Py_DECREF(made);
-        made = NULL;
-    }
-    return made;
-}
-
-PyObject *wfpy_recorded(wfpy_call *call)
-{
-    if (wf_graph_status(call->g) != WF_OK)
-        return wfpy_graph_fail(call->graph);
-    if (call->mode == WFPY_AT_ONCE && !run_at_once(call))
-        return NULL;
-    Py_RETURN_NONE;
-}
-
-PyObject *wfpy_tuple(PyObject *const *parts, int n)
-{
-    PyObject *tuple = PyTuple_New(n);
-    bool right = tuple != NULL;
-    for (int i = 0; i < n; ++i) {
-        right = right && parts[i];
-        if (!tuple || !parts[i])
-            Py_XDECREF(parts[i]);
-        else if (PyTuple_SetItem(tuple, i, parts[i]) < 0)
-            right = false;
-    }
-    if (!right)
-        Py_CLEAR(tuple);
-    return tuple;
 }

@@ -50,6 +50,8 @@ typedef enum wfpy_mode { WFPY_RECORDED, WFPY_LAZY, WFPY_AT_ONCE } wfpy_mode;
 PyObject *wfpy_call_end(wfpy_call *call, PyObject *result);
 /* Memory of the call, zeroed. NULL: MemoryError. */
 void *wfpy_call_memory(wfpy_call *call, size_t bytes);
+/* The elements of a sequence as a tuple of the call, borrowed. NULL: an exception. */
+PyObject *wfpy_call_items(wfpy_call *call, PyObject *object);
 /* The GIL is given up between these two if an array of the call is long. */
 void wfpy_call_begin(wfpy_call *call);
 void wfpy_call_return(wfpy_call *call);
@@ -86,11 +88,17 @@ bool wfpy_take_int64s(wfpy_call *call, PyObject *object, int64_t n, const int64_
 bool wfpy_take_doubles(wfpy_call *call, PyObject *object, int64_t n, const double **numbers);
 /* A sequence of any length, which becomes *n. */
 bool wfpy_take_list(wfpy_call *call, PyObject *object, int64_t *n, const double **numbers);
-/* Up to n numbers of a member of a struct; one number is the first, the rest are 0. */
-bool wfpy_take_member(wfpy_call *call, PyObject *object, int n, double *numbers);
+/* n numbers, all `value`. */
+bool wfpy_same_int64s(wfpy_call *call, int64_t value, int64_t n, const int64_t **numbers);
+/* n numbers of a member of a struct that has room for `most`: a sequence of as many, or one number for all. Nothing is stored
+ * where `object` is NULL or None. */
+bool wfpy_take_member(wfpy_call *call, PyObject *object, int64_t n, int most, double *numbers);
 /* A spectrum: its logical extents, or a tuple (size, layout, dtype), such as weft.signal.Spectrum. */
 bool wfpy_take_spectrum(wfpy_call *call, PyObject *object, wf_spectrum *spectrum);
-/* The rotation of a mask, [axes, axes]. */
+/* The number of axes of a mask, and of lengths of its shape. */
+int64_t wfpy_mask_axes(const wf_array *array, const wf_mask *mask);
+int64_t wfpy_mask_lengths(const wf_array *array, const wf_mask *mask, int shape);
+/* The rotation of a mask, [axes, axes], or its rows one after another. */
 bool wfpy_take_mask_rotation(wfpy_call *call, PyObject *object, const wf_array *array, wf_mask *mask);
 /* The number of axes of an array, and of a set. */
 int wfpy_rank(const wf_array *array);

@@ -397,6 +397,33 @@ def test_geometry_of_scipy():
     assert moved[4, 4].item() == 1 and moved[0, 0].item() == 0
 
 
+def test_numbers_for_each_axis():
+    """One number stands for all axes, and any other count than that of the axes is refused."""
+    a, s, x = sample("float64", (9, 9)), weft.signal, weft.xform
+    for filters in (s.median_filter, s.uniform_filter, s.erode, s.dilate, s.morphology_open, s.morphology_close):
+        assert numpy.array_equal(filters(a), filters(a, (3, 3)))
+        assert numpy.array_equal(filters(a, axis=1), filters(a, (1, 3)))
+    close(s.rank_filter(a, 4), weft.signal.median_filter(a, 3))
+    assert numpy.array_equal(s.rank_filter(a, 0, axis=0), s.erode(a, (3, 1), border="mirror"))
+    box = lambda **keywords: numpy.asarray(x.mask(out=numpy.zeros((9, 9)), shape="box", **keywords))
+    one = numpy.zeros((9, 9))
+    one[2:5, 2:5] = 1
+    assert numpy.array_equal(box(length=1, center=3), one) and numpy.array_equal(box(length=(1, 1), center=(3, 3)), one)
+    turn = numpy.array([[0.0, 1.0], [-1.0, 0.0]])
+    assert numpy.array_equal(box(length=(1, 3), rotation=turn), box(length=(1, 3), rotation=turn.ravel()))
+    assert numpy.array_equal(box(length=(1, 3), rotation=weft.asarray(turn)), box(length=(3, 1)))
+    assert numpy.array_equal(x.to_polar(a, 8, 4, center=3.0), x.to_polar(a, 8, 4, center=(3, 3)))
+    peaks = s.correlate_map(a, a)
+    assert numpy.array_equal(s.correlate_peaks(peaks, max_lag=2), s.correlate_peaks(peaks, max_lag=(2, 2)))
+    for wrong in (
+        lambda: box(length=(1, 1, 1)), lambda: box(length=1, center=(3,)), lambda: box(length=1, rotation=[1, 0]),
+        lambda: x.mask(out=numpy.zeros((9, 9)), length=(2, 9)), lambda: x.to_polar(a, 8, 4, center=(3,)),
+        lambda: s.correlate_peaks(peaks, max_lag=(2,)), lambda: s.correlate_peaks(peaks, max_lag=(2, 2, 2)),
+    ):
+        with pytest.raises(weft.ShapeError):
+            wrong()
+
+
 def test_matrices():
     r = numpy.random.default_rng(3)
     for n in (3, 9):
