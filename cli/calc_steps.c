@@ -249,6 +249,8 @@ wf_status calc_save(calc *c)
         if (!c->mapped[i].file)
             status = c->ranks ? ranks_save(c, c->result[i], c->out[i].path, &meta)
                               : wf_save(c->result[i], c->out[i].path, &meta);
+        if (!c->mapped[i].file && !c->ranks && status == WF_OK)
+            warn_of_changes(c->ctx, c->result[i], c->out[i].path, &meta);
     }
     if (c->memory)
         release_inputs(c);

@@ -32,6 +32,9 @@ wf_stored parse_stored(const char *text); /* WF_STORED_DEFAULT = no such type in
 bool same_file(const char *a, const char *b);
 /* EXIT_OK if wf_save can write to `path`; otherwise prints why not. `only`: the one format allowed, 0 = any. */
 int check_output(const arguments *a, wf_context *ctx, const char *path, wf_format only);
+/* Prints a warning if the file, which wf_save has written without a type in `meta`, has other numbers than the array:
+ * integers that f32 cannot hold, or infinities in place of large floats. */
+void warn_of_changes(wf_context *ctx, const wf_array *array, const char *path, const wf_meta *meta);
 
 /* What options of a command say of the files that it writes. */
 typedef struct facts {

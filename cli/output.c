@@ -79,6 +79,46 @@ int check_output(const arguments *a, wf_context *ctx, const char *path, wf_forma
     return problem ? failed("-o %s: %s", path, problem) : EXIT_OK;
 }
 
+/* Returns the number of elements for which the text gives true. 0: none, or it cannot be computed. */
+static int64_t count_where(wf_context *ctx, const char *text, const wf_array *array)
+{
+    const char *want[] = { "changed" };
+    wf_array *count = NULL;
+    int64_t n = 0;
+    if (wf_text_create(ctx, text, WF_ARGS(WF_ARG("a", array)), 0, want, 1, &count) != WF_OK ||
+        wf_download(count, &n, sizeof n) != WF_OK)
+        wf_clear_error(ctx);
+    wf_release(count);
+    return n;
+}
+
+void warn_of_changes(wf_context *ctx, const wf_array *array, const char *path, const wf_meta *meta)
+{
+    wf_dtype of = wf_array_dtype(array), in = of;
+    const char *from = wf_dtype_name(of);
+    char text[160];
+    if (meta->store_as != WF_STORED_DEFAULT || wf_probe(ctx, path, NULL, &in, NULL) != WF_OK || in != WF_F32 ||
+        of == in)
+        return wf_clear_error(ctx);
+    bool integers = wf_dtype_kind(of) == WF_KIND_SIGNED || wf_dtype_kind(of) == WF_KIND_UNSIGNED;
+    if (integers) /* casts saturate, so the largest integer would come back from the power of 2 above */
+        snprintf(text, sizeof text, "changed = i64(count(%s(f32(a)) != a || f32(a) >= 2.0**%d))", from,
+                 8 * (int)wf_dtype_size(of) - (wf_dtype_kind(of) == WF_KIND_SIGNED));
+    else
+        snprintf(text, sizeof text, "changed = i64(count(isinf(f32(a)) && !isinf(a)))");
+    int64_t n = wf_dtype_size(of) > 2 && wf_dtype_kind(of) != WF_KIND_COMPLEX ? count_where(ctx, text, array) : 0;
+    if (n > 0 && integers)
+        (void)failed(
+            "warning: %s: %lld of the integers (%s) have other values as f32, the type of the file; .npy and .tif "
+            "hold them",
+            path, (long long)n, from);
+    else if (n > 0)
+        (void)failed(
+            "warning: %s: %lld of the numbers (%s) are beyond the range of f32, the type of the file; .npy and "
+            ".tif hold them",
+            path, (long long)n, from);
+}
+
 /* ---- facts ---- */
 /* The message for --dtype `text`; returns EXIT_USAGE. */
 static int no_such_stored(const command *c, const char *text)

@@ -87,6 +87,8 @@ static wf_status convert(wf_context *ctx, const char *file[2], const facts *f, c
         meta.extended_from = file[0];
     set_meta(f, compression, &meta);
     wf_status status = array ? wf_save(array, file[1], &meta) : wf_last_status(ctx);
+    if (status == WF_OK)
+        warn_of_changes(ctx, array, file[1], &meta);
     wf_release(array);
     return status;
 }

@@ -256,3 +256,20 @@ refuses 2 'no text' "$WEFT" calc
 refuses 2 'extents' "$WEFT" calc x --shape 3,0
 [ ! -e x.npy ] || die 'a failed command left a file'
 echo ok
+
+# --- numbers that a format cannot hold: a warning
+warns() {
+    local says=$1
+    shift
+    "$WEFT" calc "$@" 2> warning.txt || die "$*: $(cat warning.txt)"
+    grep -q "$says" warning.txt || die "$*: '$(cat warning.txt)' lacks '$says'"
+}
+warns 'warning: wide.mrc: 4 of the integers (i32) have other values as f32' 'i32(x)*16777217' --shape 1,5 -o wide.mrc
+warns 'warning: wide.mrc: 5 of the integers (i64)' '(i64(1) << 62) - 1 + (i64(1) << 62)' --shape 1,5 -o wide.mrc
+warns 'warning: wide.mrc: 2 of the numbers (f64) are beyond' 'f64(x) * 1e38' --shape 1,6 -o wide.mrc
+for holds in 'i32(x)*16777216 -o wide.mrc' 'i32(x)*16777217 -o wide.npy' 'i32(x)*16777217 -o wide.tif' \
+    'f64(x)/3 -o wide.mrc' 'i32(x)*16777217 --dtype f32 -o wide.mrc' 'x/(0*f64(x)) -o wide.mrc'; do
+    # shellcheck disable=SC2086
+    "$WEFT" calc $holds --shape 1,6 2> warning.txt
+    [ ! -s warning.txt ] || die "$holds: $(cat warning.txt)"
+done
