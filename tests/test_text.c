@@ -503,6 +503,15 @@ static const struct {
     { "out = -9223372036854775809", "less than an i64", 6, WF_ERR_SYNTAX },
     { "out = a @ b", "unexpected '@'", 8, WF_ERR_SYNTAX },
     { "out = a \x01", "unexpected character 0x01", 8, WF_ERR_SYNTAX },
+    { "out = a \xE2\x88\x92 1", "unexpected '\xE2\x88\x92' (a minus of Unicode); write -", 8, WF_ERR_SYNTAX },
+    { "out = a \xC2\xA0+ 1", "unexpected no-break space", 8, WF_ERR_SYNTAX },
+    { "out = \xCE\xB1 + 1", "unexpected '\xCE\xB1'", 6, WF_ERR_SYNTAX },
+    { "out = \xF0\x9F\x98\x80", "unexpected '\xF0\x9F\x98\x80'", 6, WF_ERR_SYNTAX },
+    { "out = \xE2\x88", "unexpected character 0xe2", 6, WF_ERR_SYNTAX },
+    { "out = \xBF", "unexpected character 0xbf", 6, WF_ERR_SYNTAX },
+    { "out = ~complex(a, a)", "~ works on the bits of integers or bools", 6, WF_ERR_DTYPE },
+    { "out = complex(1, 2) & 1", "& works on the bits of integers or bools", 20, WF_ERR_DTYPE },
+    { "out = min(complex(a, a))", "min of complex numbers, which have no order", 6, WF_ERR_DTYPE },
     { "out = sin", "sin is a function: write sin(...)", 6, WF_ERR_SYNTAX },
     { "out = a(1)", "a is no function", 6, WF_ERR_SYNTAX },
     { "out = gain[x]", "gain is no array", 6, WF_ERR_SYNTAX },
@@ -540,6 +549,8 @@ static void mistakes(void **state)
             fail_msg("%s: caret at the wrong place:\n%s", wrong[i].text, message);
     }
     assert_non_null(strstr(wf_last_message(ctx), "out"));
+    assert_null(create("t = b\r\nout = a * nn\r\nt = a"));
+    assert_non_null(strstr(wf_last_message(ctx), "line 2, column 11:\n  out = a * nn\n"));
     assert_null(create("t = b\nout = a +\n  t * nn"));
     assert_non_null(strstr(wf_last_message(ctx), "line 3, column 7:\n    t * nn\n"));
     wf_clear_error(ctx);

@@ -153,7 +153,8 @@ static bool check_operand(wf__recorder *r, wf__text_fold kind, const wf__tree *n
     const char *name = r->text->src + node->at;
     int len = (int)node->len;
     bool place = kind == WF__FOLD_ARGMIN || kind == WF__FOLD_ARGMAX,
-         sized = kind >= WF__FOLD_ARGMIN && kind <= WF__FOLD_STD, ordered = place || (kind > WF__FOLD_CUMPROD);
+         sized = kind >= WF__FOLD_ARGMIN && kind <= WF__FOLD_STD,
+         ordered = place || kind == WF__FOLD_MIN || kind == WF__FOLD_MAX || kind > WF__FOLD_CUMPROD;
     for (int d = 0; d < shape->rank && sized; d++)
         if (shape->dim[d] < 0 && (place || axes >> d & 1)) {
             wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at, "%.*s of a formal array, whose extents are open", len,

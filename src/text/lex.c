@@ -39,6 +39,8 @@ void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out)
         column += ((unsigned char)t->src[i] & 0xC0) != 0x80;
     for (end = at; end < t->len && t->src[end] != '\n';)
         end++;
+    if (end > at && end < t->len && t->src[end - 1] == '\r')
+        end--;
     bool cut_left = at - begin > PICTURE_WIDTH * 3 / 4;
     if (cut_left)
         begin = at - PICTURE_WIDTH / 2;
@@ -245,6 +247,46 @@ static void skip_blanks(wf__text *t)
     }
 }
 
+/* Characters that editors and web pages put in place of those of a text. */
+static const struct {
+    const char *utf8, *means;
+} look_alikes[] = {
+    { "\xE2\x88\x92", "'\xE2\x88\x92' (a minus of Unicode); write -" },
+    { "\xE2\x80\x93", "'\xE2\x80\x93' (a dash); write -" },
+    { "\xE2\x80\x94", "'\xE2\x80\x94' (a dash); write -" },
+    { "\xC3\x97", "'\xC3\x97'; a product is a * b" },
+    { "\xC2\xB7", "'\xC2\xB7'; a product is a * b" },
+    { "\xC3\xB7", "'\xC3\xB7'; a quotient is a / b" },
+    { "\xE2\x89\xA4", "'\xE2\x89\xA4'; write <=" },
+    { "\xE2\x89\xA5", "'\xE2\x89\xA5'; write >=" },
+    { "\xE2\x89\xA0", "'\xE2\x89\xA0'; write !=" },
+    { "\xC2\xA0", "no-break space; write a space" },
+    { "\xE2\x80\xAF", "no-break space; write a space" },
+    { "\xEF\xBB\xBF", "byte order mark, which is invisible; delete it" },
+    { "\xE2\x80\x8B", "space of width 0, which is invisible; delete it" },
+};
+
+/* The error of a character that no token begins with: as itself, or a byte that is no character as a number. */
+static void fail_at_character(wf__text *t)
+{
+    const char *at = t->src + t->at;
+    unsigned first = (unsigned char)*at;
+    uint32_t n = first >= 0xF0 && first < 0xF8 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 0, i = 1;
+    for (size_t k = 0; k < WF__COUNT(look_alikes); ++k) {
+        size_t len = strlen(look_alikes[k].utf8);
+        if (len <= t->len - t->at && memcmp(at, look_alikes[k].utf8, len) == 0) {
+            wf__text_fail(t, WF_ERR_SYNTAX, t->at, "unexpected %s", look_alikes[k].means);
+            return;
+        }
+    }
+    while (i < n && i < t->len - t->at && ((unsigned char)at[i] & 0xC0) == 0x80)
+        i++;
+    if (n && i == n && first < 0xF8)
+        wf__text_fail(t, WF_ERR_SYNTAX, t->at, "unexpected '%.*s'", (int)n, at);
+    else
+        wf__text_fail(t, WF_ERR_SYNTAX, t->at, "unexpected character 0x%02x", first);
+}
+
 void wf__text_next(wf__text *t)
 {
     wf__token *k = &t->token;
@@ -274,6 +316,6 @@ void wf__text_next(wf__text *t)
     } else if (c > ' ' && c < 127) {
         wf__text_fail(t, WF_ERR_SYNTAX, t->at, "unexpected '%c'", c);
     } else {
-        wf__text_fail(t, WF_ERR_SYNTAX, t->at, "unexpected character 0x%02x", (unsigned)c);
+        fail_at_character(t);
     }
 }

@@ -87,9 +87,21 @@ static wf_spectrum half_spectrum(const library_call *c)
     return s;
 }
 
+/* Returns true if the first array is real. False: the recorder has the message. */
+static bool is_real(const library_call *c)
+{
+    if (!wf__text_is_complex(wf_array_dtype(c->array[0])))
+        return true;
+    wf__text_mistake(c->r, WF_ERR_DTYPE, c->node->at, "%.*s of complex numbers: it filters real(a) and imag(a)",
+                     (int)c->node->len, c->r->text->src + c->node->at);
+    return false;
+}
+
 /* Returns the first array, transformed, multiplied by a response to frequencies, and transformed back. */
 static wf_array *filtered(const library_call *c, wf_response *response)
 {
+    if (!is_real(c))
+        return NULL;
     wf_dtype t = wf_array_dtype(c->array[0]);
     wf_dtype result = wf_dtype_kind(t) == WF_KIND_FLOAT ? t : wf_dtype_size(t) > 2 ? WF_F64 : WF_F32;
     wf_array *out = wf_empty_like(c->array[0], result, wf_array_shape(c->array[0]));
@@ -186,6 +198,8 @@ static wf_array *call_phase_flip(const library_call *c) { return check_pixel(c) 
 
 static wf_array *call_whiten(const library_call *c)
 {
+    if (!is_real(c))
+        return NULL;
     wf_spectrum s = half_spectrum(c);
     int64_t last = s.size[c->rank - 1];
     wf_array *spectrum = wf_fft_r2c(c->array[0], c->axes, WF_FFT_BACKWARD), *out = NULL;
@@ -399,7 +413,7 @@ wf__tval wf__text_library_value(wf__recorder *r, wf__text_fold kind, const wf__t
     for (int i = 0; i < c.numbers; i++) {
         char what[40];
         snprintf(what, sizeof what, "argument %d of %s", f->arrays + i + 1, f->name);
-        if (!wf__text_number(r, node, args[f->arrays + i], what, &c.number[i]))
+        if (!wf__text_number(r, wf__text_argument(r, node, f->arrays + i), args[f->arrays + i], what, &c.number[i]))
             return wf__text_poison(r);
     }
     return wf__text_made(r, node, f->call(&c));

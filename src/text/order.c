@@ -115,6 +115,11 @@ wf__tval wf__text_made(wf__recorder *r, const wf__tree *node, wf_array *result)
     return r->failed || !note(r, result, node, false) ? wf__text_poison(r) : wf__tval_node(wf_in(r->graph, result));
 }
 
+const wf__tree *wf__text_argument(const wf__recorder *r, const wf__tree *node, int i)
+{
+    return &r->text->node[r->text->list[node->a + (uint32_t)i]];
+}
+
 bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, const char *what, double *number)
 {
     if (!r->runs && !wf__tval_is_number(value)) {
@@ -128,13 +133,11 @@ bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, cons
     wf_shape shape = wf_val_shape(value.v);
     for (int d = 0; d < shape.rank; d++)
         if (shape.dim[d] != 1) {
-            wf__text_mistake(r, WF_ERR_SHAPE, node->at, "%s is one number, %.*s has more elements", what,
-                             (int)node->len, r->text->src + node->at);
+            wf__text_mistake(r, WF_ERR_SHAPE, node->at, "%s must be one number, and has more elements", what);
             return false;
         }
     if (wf__text_is_complex(wf_val_dtype(value.v)) || wf__text_is_pair(value.v)) {
-        wf__text_mistake(r, WF_ERR_DTYPE, node->at, "%s is a real number, %.*s is complex", what, (int)node->len,
-                         r->text->src + node->at);
+        wf__text_mistake(r, WF_ERR_DTYPE, node->at, "%s must be a real number, and is complex", what);
         return false;
     }
     wf__tval wide = wf__tval_cast(&r->convert, value, WF_F64);
@@ -153,9 +156,9 @@ static wf_array *find_histogram(wf__recorder *r, const wf__tree *node, const wf_
         most = wf__tval_node(wf_reduce(WF_JOIN_MAX, args[0].v, WF_ALL_AXES));
     if (node->n < 3)
         least = wf__tval_node(wf_reduce(WF_JOIN_MIN, args[0].v, WF_ALL_AXES));
-    if (!wf__text_number(r, node, args[1], "the number of bins", &bins) ||
-        !wf__text_number(r, node, least, "the lower edge", &lo) ||
-        !wf__text_number(r, node, most, "the upper edge", &hi))
+    if (!wf__text_number(r, wf__text_argument(r, node, 1), args[1], "the number of bins", &bins) ||
+        !wf__text_number(r, wf__text_argument(r, node, node->n > 2 ? 2 : 0), least, "the lower edge", &lo) ||
+        !wf__text_number(r, wf__text_argument(r, node, node->n > 3 ? 3 : 0), most, "the upper edge", &hi))
         return NULL;
     if (!(bins >= 1 && bins <= MAX_BINS) || bins != (double)(int64_t)bins) {
         wf__text_mistake(r, WF_ERR_ARG, node->at, "the number of bins is a whole number from 1 to %d, not %.10g",
@@ -180,7 +183,9 @@ static wf_array *call_function(wf__recorder *r, wf__text_fold kind, const wf__tr
     case WF__FOLD_MEDIAN:
         return wf_array_median(array, axes);
     case WF__FOLD_QUANTILE:
-        return wf__text_number(r, node, args[1], "the fraction", &q) ? wf_array_quantile(array, q, axes) : NULL;
+        return wf__text_number(r, wf__text_argument(r, node, 1), args[1], "the fraction", &q)
+                   ? wf_array_quantile(array, q, axes)
+                   : NULL;
     default:
         return find_histogram(r, node, args, array);
     }

@@ -207,6 +207,8 @@ bool wf__text_note(wf__recorder *r, const wf_array *array, wf__text_source sourc
 
 /* ---- order.c ---- */
 
+/* Returns argument i of a call. */
+const wf__tree *wf__text_argument(const wf__recorder *r, const wf__tree *node, int i);
 /* Sets *number to a number, or to the value of one element, which is computed now. False: r has the message; `what` names
  * the number. */
 bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, const char *what, double *number);

@@ -312,6 +312,15 @@ wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b)
 
 /* ---- operators ---- */
 
+/* Returns true if no operand is a float or a complex number. */
+static bool all_bits(const wf__tval *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (wf__text_is_complex(dtype_of(a[i])) || wf__text_is_pair(a[i].v))
+            return false;
+    return !any_float(a, n);
+}
+
 static const char *only_integers(int op)
 {
     switch (op) {
@@ -339,7 +348,7 @@ wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a)
         a = to_bool(a);
         return wf__tval_is_number(a) ? wf__tval_number(number_of(a) == 0, false) : apply_named("not", &a);
     default:
-        if (any_float(&a, 1))
+        if (!all_bits(&a, 1))
             return poison_value(c, only_integers('~'));
         return is_number ? wf__tval_number(-number_of(a) - 1, false) : apply_named("not", &a);
     }
@@ -409,7 +418,7 @@ static wf__tval apply_remainder(wf__tctx *c, wf__tval *ab)
 
 static wf__tval apply_bits(wf__tctx *c, int op, const wf__tval *ab)
 {
-    if (any_float(ab, 2))
+    if (!all_bits(ab, 2))
         return poison_value(c, only_integers(op));
     if (all_numbers(ab, 2)) {
         int64_t x = (int64_t)number_of(ab[0]), y = (int64_t)number_of(ab[1]);
