@@ -456,7 +456,10 @@ bool wfpy_take_member(wfpy_call *call, PyObject *object, int64_t n, int most, do
     return true;
 }
 
-int64_t wfpy_mask_axes(const wf_array *array, const wf_mask *mask) { return mask->axes ? mask->axes : wfpy_rank(array); }
+int64_t wfpy_mask_axes(const wf_array *array, const wf_mask *mask)
+{
+    return mask->axes ? mask->axes : wfpy_rank(array);
+}
 int64_t wfpy_mask_lengths(const wf_array *array, const wf_mask *mask, int shape)
 {
     return shape == WF_MASK_SPHERE ? 1 : shape == WF_MASK_CYLINDER ? 2 : wfpy_mask_axes(array, mask);

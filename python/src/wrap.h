@@ -116,6 +116,11 @@ bool wfpy_try_lazily(wfpy_function *function, PyObject *const *args, Py_ssize_t 
 #define TRY_LAZILY(function)                           \
     if (!wfpy_try_lazily(function, args, n, keywords)) \
         return NULL;
+/* Returns `made`, the result of a function of values, which it takes over. A function of numbers alone has no recording that
+ * could keep its mistakes, and returns NaN. If there is one in `made`, the function is called once more for each number, with
+ * a constant of a recording in its place: so the others are checked. NULL: it raised. */
+PyObject *wfpy_check_numbers(wfpy_function *function, PyObject *const *args, Py_ssize_t n, PyObject *keywords,
+                             PyObject *made);
 bool wfpy_take_value(wfpy_call *call, PyObject *object, wf_val *value);
 bool wfpy_take_values(wfpy_call *call, PyObject *object, wf_vals *values);
 /* n values of nested lists, row by row. */

@@ -1,4 +1,6 @@
 /* wrap_values.c - values among the arguments and results of the generated wrappers (wrap.h). */
+#include <math.h>
+
 #include "wrap.h"
 
 static PyObject *find_graph(PyObject *object, int depth)
@@ -64,9 +66,55 @@ bool wfpy_call_graph(wfpy_call *call, PyObject *const *at, int n)
     return call->g != NULL;
 }
 
+static bool is_nan(PyObject *object)
+{
+    if (PyComplex_Check(object))
+        return isnan(PyComplex_RealAsDouble(object)) || isnan(PyComplex_ImagAsDouble(object));
+    bool found = PyFloat_Check(object) && isnan(PyFloat_AsDouble(object));
+    for (Py_ssize_t i = 0; PyList_Check(object) && !found && i < PyList_Size(object); ++i)
+        found = is_nan(PyList_GetItem(object, i));
+    return found;
+}
+
+/* The numbers among the operands of a call for wfpy_check_numbers, and which of them becomes a constant of the recording; -1:
+ * none. */
+static _Thread_local int numbers_taken, number_recorded = -1;
+
+PyObject *wfpy_check_numbers(wfpy_function *function, PyObject *const *args, Py_ssize_t n, PyObject *keywords,
+                             PyObject *made)
+{
+    if (!made || trial || !is_nan(made))
+        return made;
+    bool right = true;
+    for (int k = 0; right && (k == 0 || k < numbers_taken); ++k) {
+        PyObject *own = trial = wfpy_graph_new(&(wf_space){ .size = sizeof(wf_space) });
+        numbers_taken = 0;
+        number_recorded = k;
+        PyObject *again = own ? function(NULL, args, n, keywords) : NULL;
+        right = again != NULL;
+        trial = NULL;
+        number_recorded = -1;
+        Py_XDECREF(own);
+        Py_XDECREF(again);
+    }
+    if (!right)
+        Py_CLEAR(made);
+    return made;
+}
+
+static bool take_operand(const wfpy_call *call, PyObject *object, wf_val *value)
+{
+    double re, im;
+    if (!wfpy_operand(object, call->graph, value))
+        return false;
+    if (number_recorded >= 0 && wf_val_number(*value, &re, &im) && numbers_taken++ == number_recorded)
+        *value = im == 0 ? wf_const(call->g, WF_F64, re) : wf_const_complex(call->g, WF_C128, re, im);
+    return true;
+}
+
 bool wfpy_take_value(wfpy_call *call, PyObject *object, wf_val *value)
 {
-    return !object || wfpy_operand(object, call->graph, value);
+    return !object || take_operand(call, object, value);
 }
 
 bool wfpy_take_values(wfpy_call *call, PyObject *object, wf_vals *values)
@@ -77,7 +125,7 @@ bool wfpy_take_values(wfpy_call *call, PyObject *object, wf_vals *values)
     Py_ssize_t n = items ? PyTuple_Size(items) : 1;
     wf_val *at = wfpy_call_memory(call, (size_t)n * sizeof *at);
     for (Py_ssize_t i = 0; at && i < n; ++i)
-        if (!wfpy_operand(items ? PyTuple_GetItem(items, i) : object, call->graph, &at[i]))
+        if (!take_operand(call, items ? PyTuple_GetItem(items, i) : object, &at[i]))
             return false;
     *values = (wf_vals){ at, (size_t)n };
     return at != NULL;
@@ -87,7 +135,7 @@ static bool store_matrix(wfpy_call *call, PyObject *object, wf_val *values, int6
 {
     if (!PyTuple_Check(object) && !PyList_Check(object)) {
         wf_val value;
-        if (!wfpy_operand(object, call->graph, &value))
+        if (!take_operand(call, object, &value))
             return false;
         if (*at < n)
             values[*at] = value;

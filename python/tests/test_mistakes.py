@@ -25,10 +25,23 @@ A = numpy.arange(6.0).reshape(2, 3)
     (lambda: weft.evaluate("A*2\0+"), ValueError, "embedded null character"),
     (lambda: weft.text("b = a*2; c = 3*a", ("b\0x",), a=A), ValueError, "embedded null character"),
     (lambda: memoryview(weft.empty(2, weft.c32)), BufferError, "weft.c64"),
+    (lambda: weft.signal.gaussian(0.1, -1), ValueError, "wf_gaussian: `sigma` is -1, not above 0"),
+    (lambda: weft.signal.lowpass(0.1, 0.2, -0.1), ValueError, "wf_lowpass: `width` is -0.1, not at least 0"),
+    (lambda: weft.signal.electron_wavelength(0), ValueError, "electron_wavelength: `voltage` is 0, not above 0"),
+    (lambda: weft.signal.ewald_height(-300, 0.1, 0.1), ValueError, "wf_ewald_height: `voltage` is -300"),
+    (lambda: weft.signal.ctf_value(0.1, 0.1, defocus=1), TypeError, "needs the argument 'voltage'"),
+    (lambda: weft.signal.ctf_value(0.1, 0.1, voltage=-3), ValueError, "wf_ctf_value: `ctf.voltage` is -3, not above 0"),
+    (lambda: weft.signal.ctf_sideband(0.1, 0.1, voltage=300, amplitude=2), ValueError, "`ctf.amplitude` is 2"),
+    (lambda: weft.signal.zernike(3, 2, 0.1, 0.2), ValueError, "wf_zernike: there is no polynomial of n = 3, m = 2"),
 ])
 def test_messages(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_numbers_that_are_not_numbers_have_no_message():
+    assert numpy.isnan(weft.signal.gaussian(numpy.nan, 1.0)) and weft.signal.gaussian(0.5, 1.0) == numpy.exp(-0.125)
+    assert numpy.isnan(weft.linalg.mat_inverse(2, [[0.0, 0.0], [0.0, 0.0]])).all()
 
 
 def test_empty_arrays_are_shown_with_their_shape():

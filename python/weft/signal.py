@@ -5,12 +5,22 @@ from __future__ import annotations
 
 from ._c_hooks import image_filter, spectrum_filter  # noqa: F401
 from ._c_signal import *  # noqa: F403
+from ._c_signal import _electron_wavelength
+from ._weft import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
-    from ._typing import DTypeLike, Layout
+    from ._typing import DTypeLike, Layout, Operand
+
+
+def electron_wavelength(voltage: Operand) -> Any:
+    """The electron's wavelength in Angstrom; voltage in kV. Dtypes: f64."""
+    if isinstance(voltage, (int, float)) and not voltage > 0:
+        raise ArgumentError(f"weft.signal.electron_wavelength: `voltage` is {voltage:g}, not above 0")
+    return _electron_wavelength(voltage)
 
 
 class Spectrum(tuple):  # type: ignore[type-arg]
