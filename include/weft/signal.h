@@ -143,9 +143,9 @@ WF_API wf_status wf_spectrum_shift(wf_array *out, const wf_array *x, const wf_sp
 #define WF_CTF_MEMBERS 9
 #define WF_CTF_MAGNIFIED 13
 /* Multiplies by wf_ctf_value, of 1 or 2 axes; pixel: its size in Angstrom, > 0.
- * parameters: real, [WF_CTF_MEMBERS] or [batch..., WF_CTF_MEMBERS]: the members of wf_ctf; a scale of 0 is 0. Of 2 axes
- * also WF_CTF_MAGNIFIED: and a matrix m by rows, so that the CTF is that of frequency m (gy, gx), for anisotropic
- * magnification. */
+ * parameters: real, [WF_CTF_MEMBERS] or [batch..., WF_CTF_MEMBERS]: the members of wf_ctf from `voltage` to `scale`, of
+ * which 0 is 0. Of 2 axes also WF_CTF_MAGNIFIED: and a matrix m by rows, so that the CTF is that of frequency m (gy, gx),
+ * for anisotropic magnification. */
 WF_API wf_status wf_spectrum_ctf(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
                                  const wf_array *parameters, double pixel);
 /* Multiplies by a curve of frequency: its element i is at |k| = i step cycles/pixel, between them it is linear, beyond
@@ -186,11 +186,12 @@ typedef struct wf_ctf_search {
     double voltage, cs, amplitude, phase_shift; /* known, as in wf_ctf */
     double pixel;                               /* Angstrom, > 0 */
     double low, high;   /* resolutions in Angstrom that are compared; 0 = 30, and 5 or 2.4 pixels */
-    double least, most; /* mean defocus in micrometres; both 0 = 0.2 to 5 */
+    double least, most; /* bounds of the mean defocus in micrometres; both 0 = 0.2 to 5 */
     double astigmatism; /* the largest in micrometres; 0 = there is none */
 } wf_ctf_search;
 /* f64 [batch..., 4]: the defocus, astigmatism and angle (wf_ctf) that fit power spectra [batch..., n, n/2 + 1] best, and
- * the correlation coefficient of |CTF| and the spectrum's contrast. Waits: at once. Not within frozen sequences.
+ * the correlation coefficient of |CTF| and the spectrum's contrast; NaN where no coefficient is above 0, as in a spectrum
+ * without contrast. Waits: at once. Not within frozen sequences.
  * Source: Rohou and Grigorieff 2015. Example: wf_array *found = wf_ctf_fit(wf_power_spectrum(img, 512), &search); */
 WF_API wf_array *wf_ctf_fit(const wf_array *power, const wf_ctf_search *search);
 

@@ -189,7 +189,8 @@ static wf_status compare(const wf_ctf_search *s, const wf_array *points, candida
     wf_val both = wf_sum(wf_mul(w, wf_mul(model, s0)), last);
     wf_val of_model = wf_sub(wf_sum(wf_mul(w, wf_mul(model, model)), last), wf_div(wf_mul(sum, sum), total));
     wf_val norm = wf_sqrt(wf_mul(of_s, of_model));
-    score = wf_keep(wf_cast(wf_select(wf_gt(norm, 0), wf_div(both, norm), 0), WF_F64));
+    wf_val varies = wf_and(wf_gt(of_s, wf_mul(total, 1e-12)), wf_gt(norm, 0)); /* by more than the roundings of f32 */
+    score = wf_keep(wf_cast(wf_select(varies, wf_div(both, norm), 0), WF_F64));
     score = wfl_array_run(g, score);
     if (status == WF_OK)
         status = score ? wf_download(score, value, (size_t)n * sizeof *value) : wfl_array_error(ctx);
@@ -357,9 +358,9 @@ static wf_status search_grid(const wf_ctf_search *s, const contrast *c, candidat
         for (int a = 0; a < (s->astigmatism > 0 ? SIZES : 1); ++a)
             for (int k = 0; k < (a ? ANGLES : 1); ++k) {
                 double size = part[a] * s->astigmatism, angle = 2 * 3.14159265358979323846 * k / ANGLES;
-                double reach = fmax(0.06, s->astigmatism);
-                all[n++] = (candidate){ .of = { best->of[DEFOCUS] + reach * (2.0 * d / (DEFOCI - 1) - 1),
-                                                size * cos(angle), size * sin(angle) } };
+                double reach = fmax(0.06, s->astigmatism), by = reach * (2.0 * d / (DEFOCI - 1) - 1);
+                double defocus = fmin(fmax(best->of[DEFOCUS] + by, s->least), s->most);
+                all[n++] = (candidate){ .of = { defocus, size * cos(angle), size * sin(angle) } };
             }
     wf_status status = compare(s, c->plane, all, n);
     if (status == WF_OK)
@@ -383,6 +384,7 @@ static wf_status refine(const wf_ctf_search *s, const contrast *c, candidate *be
             candidate near = *best;
             for (int k = 0; k < PARAMETERS; ++k)
                 near.of[k] += step * by[k];
+            near.of[DEFOCUS] = fmin(fmax(near.of[DEFOCUS], s->least), s->most);
             if ((by[1] || by[2]) && hypot(near.of[ALONG], near.of[ACROSS]) > s->astigmatism)
                 continue;
             all[n++] = near;
@@ -405,12 +407,14 @@ static wf_status fit_one(wf_array *out, const wf_array *power, const void *user)
     wf_status status = find_contrast(&c, s, power);
     if (status == WF_OK)
         status = search_line(s, &c, &best);
-    if (status == WF_OK)
+    if (status == WF_OK && best.score > 0)
         status = search_grid(s, &c, &best);
-    if (status == WF_OK)
+    if (status == WF_OK && best.score > 0)
         status = refine(s, &c, &best);
     double size = hypot(best.of[ALONG], best.of[ACROSS]), angle = 0.5 * atan2(best.of[ACROSS], best.of[ALONG]);
     double result[4] = { best.of[DEFOCUS], size, size > 0 ? angle : 0, best.score };
+    for (int i = 0; i < 4 && !(best.score > 0); ++i) /* the spectrum varies with none of the candidates */
+        result[i] = NAN;
     if (status == WF_OK)
         status = wf_upload(out, result, sizeof result);
     release_contrast(&c);
