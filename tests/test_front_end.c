@@ -176,12 +176,94 @@ static void test_values_beyond(void **state)
     }
 }
 
+/* A value or variable of an ended recording is refused by later ones, whichever function ended it, though the context
+ * uses the memory of a recording again. */
+static void test_values_of_ended_recordings(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
+    for (int way = 0; way < 12; ++way) {
+        wf_graph *g = wf_begin(ctx);
+        const wf_val value = wf_sin(wf_in(g, a));
+        const wf_var var = wf_local(g, WF_F32, value);
+        wf_kernel *k = NULL;
+        wf_out(g, a, 1);
+        if (way % 3 == 0)
+            assert_int_equal(wf_run(g), WF_OK);
+        else if (way % 3 == 1)
+            assert_non_null(k = wf_compile(g));
+        else
+            wf_drop(g);
+        wf_graph *h = wf_begin(ctx);
+        assert_ptr_equal(h, g); /* else the address would tell */
+        const wf_var own = wf_local(h, WF_F32, wf_sqrt(wf_add(wf_in(h, a), 2)));
+        if (way / 3 == 0)
+            wf_out(h, a, wf_mul(wf_in(h, a), value));
+        else if (way / 3 == 1)
+            wf_out(h, a, var);
+        else if (way / 3 == 2)
+            wf_set(var, 3);
+        else
+            wf_inc(var, 3);
+        wf_out(h, a, own);
+        REFUSED(ctx, wf_run(h), WF_ERR_ARG,
+                way / 3 ? "a variable of a recording that has ended is used"
+                        : "wf_mul: a value of a recording that has ended is used");
+        wf_kernel_free(k);
+    }
+    EXPECT_F32(a, 1, 1, 1);
+    wf_release(a);
+}
+
+/* A recording can be consumed once. A later function says so, and leaves the next recording alone. */
+static void test_ended_recordings(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
+    for (int way = 0; way < 8; ++way) {
+        wf_graph *g = wf_begin(ctx);
+        wf_kernel *k = NULL;
+        wf_out(g, a, 2);
+        if (way / 4)
+            assert_non_null(k = wf_compile(g));
+        else
+            assert_int_equal(wf_run(g), WF_OK);
+        wf_out(g, a, 77); /* an ended recording records nothing */
+        if (way % 4 == 0) {
+            REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_run: the recording has ended");
+        } else if (way % 4 == 1) {
+            REFUSED(ctx, wf_eval(g), WF_ERR_CONTRACT, "wf_eval: the recording has ended");
+        } else if (way % 4 == 2) {
+            assert_null(wf_compile(g));
+            REFUSED(ctx, wf_last_status(ctx), WF_ERR_CONTRACT, "wf_compile: the recording has ended");
+        } else {
+            wf_drop(g);
+            REFUSED(ctx, wf_last_status(ctx), WF_ERR_CONTRACT, "wf_drop: the recording has ended");
+        }
+        wf_kernel_free(k);
+        wf_graph *h = wf_begin(ctx), *other = wf_begin(ctx);
+        assert_ptr_not_equal(h, other);
+        wf_out(h, a, 5);
+        wf_drop(other);
+        assert_int_equal(wf_run(h), WF_OK);
+        EXPECT_F32(a, 5, 5, 5);
+    }
+    wf_release(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),      cmocka_unit_test(test_shape_text),    cmocka_unit_test(test_values),
-        cmocka_unit_test(test_recordings), cmocka_unit_test(test_places),        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_sincos),     cmocka_unit_test(test_values_beyond),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_shape_text),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_recordings),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_sincos),
+        cmocka_unit_test(test_values_beyond),
+        cmocka_unit_test(test_values_of_ended_recordings),
+        cmocka_unit_test(test_ended_recordings),
     };
     return RUN_ON_ALL(tests);
 }

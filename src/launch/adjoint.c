@@ -582,7 +582,7 @@ bool wf__derive_check(wf_graph *g, const wf__derive *d)
 
 wf_status wf__derive_by(wf_graph *graph, const wf__derive *d, wf_status (*work)(wf_graph *graph, const wf__derive *d))
 {
-    if (!wf__no_hook(graph, d->function))
+    if (!wf__may_end(graph, d->function))
         return WF_ERR_CONTRACT;
     const wf_arrays lists[] = { d->outs, d->wrt, d->seeds, d->results };
     for (size_t i = 0; i < WF__COUNT(lists); ++i)

@@ -49,7 +49,7 @@ wf_status wf_run(wf_graph *g)
 {
     if (!g)
         return WF_ERR_ARG;
-    if (!wf__no_hook(g, "wf_run"))
+    if (!wf__may_end(g, "wf_run"))
         return WF_ERR_CONTRACT;
     wf__floats floats = wf__floats_begin();
     wf_status status = run(g);
@@ -66,7 +66,7 @@ static void compile_for_good(wf__recording *rec)
 
 wf_kernel *wf_compile(wf_graph *g)
 {
-    if (!g || !wf__no_hook(g, "wf_compile"))
+    if (!g || !wf__may_end(g, "wf_compile"))
         return NULL;
     wf_kernel *k = wf__graph_finish(g) == WF_OK ? wf__alloc0(sizeof *k) : NULL;
     if (k && wf__mutex_init(&k->lock)) {

@@ -1,7 +1,8 @@
 /* compact.c - removes the nodes that are out of use from a recording that wf_eval has run many times. The other nodes
  * move together, so that memory and the cost of an evaluation do not grow with the number of evaluations.
  *
- * Values that the program holds refer to nodes by ids, and no id is used twice. At first the id of node r is r. Once
+ * Values that the program holds refer to nodes by ids, and no id is used twice, nor by a later recording of the context (wf__graphs.ids). At first
+ * the id of node r is r + g->id_distance. Once
  * nodes have moved, g->id[] holds the ids of the first g->moved nodes, in ascending order; the id of a later node r is
  * r + g->id_distance. The last of the moved nodes has no id. It stands for all nodes out of use, which a variable may
  * hold.
@@ -15,6 +16,8 @@ double wf__id_of(const wf_graph *g, wf__ref r) { return r < g->moved ? g->id[r] 
 
 wf__ref wf__node_of(const wf_graph *g, double id)
 {
+    if (id <= g->first_id) /* of an earlier recording */
+        return UINT32_MAX;
     if (id - g->id_distance >= g->moved)
         return id - g->id_distance < UINT32_MAX ? (wf__ref)(id - g->id_distance) : UINT32_MAX;
     uint32_t lo = 1, gone = g->moved - 1, hi = gone;

@@ -24,7 +24,7 @@ static uint32_t hidden(wf_graph *g, unsigned dtype, wf__ref value)
     wf__variable v = { .dtype = (uint8_t)dtype, .red = -1 };
     *wf__holds(g, &v) = value;
     wf_var var = wf__new_variable(g, v);
-    return var.num < 0 ? (uint32_t)(-var.num) - 1 : 0;
+    return var.num < 0 ? wf__variable_number(g, var.num) : 0;
 }
 
 /* ---- beginning and ending ---- */

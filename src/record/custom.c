@@ -92,12 +92,10 @@ bool wf__record_custom(void *user, wf__ir *ir, const wf__custom_call *call, wf__
     /* The hook sees the recording that it knows, with the ir in its place. */
     const wf_section_id section = g->section;
     const uint32_t objects = g->program.object_n, moved = g->moved;
-    const double distance = g->id_distance;
     wf__ir own = g->program.rec.ir;
     g->program.rec.ir = *ir;
     g->section = WF_SECTION_CALL;
     g->moved = 0;
-    g->id_distance = 0;
     ask(&a, result);
     if (g->program.object_n != objects)
         wf__poison(
@@ -108,7 +106,6 @@ bool wf__record_custom(void *user, wf__ir *ir, const wf__custom_call *call, wf__
     g->program.rec.ir = own;
     g->section = section;
     g->moved = moved;
-    g->id_distance = distance;
     return ir->status == WF_OK;
 }
 

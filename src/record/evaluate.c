@@ -390,13 +390,13 @@ wf_status wf_eval(wf_graph *g)
 {
     if (!g)
         return WF_ERR_ARG;
+    if (!wf__may_end(g, "wf_eval"))
+        return WF_ERR_CONTRACT;
     const wf__ir *ir = &g->program.rec.ir;
     if (g->program.rec.options.kind != WF__ARRAYS)
         return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: only array graphs can be run and stay open");
     if (ir->status != WF_OK)
         return wf__graph_failure(g, ir);
-    if (!wf__no_hook(g, "wf_eval"))
-        return WF_ERR_CONTRACT;
     if (g->block_n)
         return wf__error(g->ctx, WF_ERR_UNSUPPORTED, "wf_eval: not inside a block; say it before or after");
     if (!wf__graph_launchable(g, "wf_eval"))

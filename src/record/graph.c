@@ -1,6 +1,7 @@
 /* graph.c - recordings: their beginning and end, and their labels, constants, formals and parameters. */
 #include "record/record.h"
 #include "base/floats.h"
+#include <math.h>
 #include <stdio.h>
 
 /* Gives the label of an array's own elements to the array, too, in debug mode. */
@@ -57,12 +58,39 @@ static wf_graph *take_spare(wf_context *ctx)
 {
     wf__mutex_lock(&ctx->lock);
     wf_graph *g = ctx->graphs->spare;
+    double first_id = ctx->graphs->ids;
     if (g) {
         ctx->graphs->spare = g->next;
         --ctx->graphs->spares;
     }
     wf__mutex_unlock(&ctx->lock);
-    return g ? g : wf__alloc0(sizeof *g);
+    if (!g)
+        g = wf__alloc0(sizeof *g);
+    if (g)
+        g->first_id = first_id;
+    return g;
+}
+
+/* Counts the ids that the recording has used. */
+static void count_ids(wf_graph *g)
+{
+    g->last_id = fmax(g->last_id, g->first_id + (double)g->var_n);
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        g->last_id = fmax(g->last_id, g->id_distance + (double)g->program.rec.section[k].n);
+}
+
+/* Keeps later recordings from using the ids again. They begin anew before they reach those of the next section. */
+static void pass_ids(const wf_graph *g, wf__graphs *graphs)
+{
+    const double last = fmax(g->last_id, graphs->ids);
+    graphs->ids = last < WF__SECTION_IDS / 2 ? last : 0;
+}
+
+/* Fails all sections, so that nothing can be recorded. */
+static void fail_sections(wf_graph *g)
+{
+    for (int k = 0; k < WF__SECTIONS; ++k)
+        wf__ir_fail(&g->program.rec.section[k], WF_ERR_CONTRACT, "the recording has ended");
 }
 
 static void enlist(wf_context *ctx, wf_graph *g)
@@ -109,8 +137,12 @@ void wf__graph_retire(wf_graph *g)
         wf_release(g->scratch[i]);
     }
     g->scratch_n = g->locals = 0;
+    count_ids(g);
     wf__program_clear(&g->program);
+    fail_sections(g);
+    g->ended = true;
     wf__mutex_lock(&ctx->lock);
+    pass_ids(g, ctx->graphs);
     if (g->prev)
         g->prev->next = g->next;
     else
@@ -159,10 +191,10 @@ static void reset_graph(wf_graph *g, wf_context *ctx, const wf_space *given)
     g->stream = given->stream;
     g->var_n = g->block_n = g->state_n = 0;
     g->surely_set = 0;
-    g->evaluated = g->accumulates = false;
+    g->ended = g->evaluated = g->accumulates = false;
     g->hooks = 0;
     g->moved = 0;
-    g->id_distance = 0;
+    g->id_distance = g->last_id = g->first_id;
     g->section = WF_SECTION_CALL;
     g->reducing = given->reduce != 0;
     g->program.limits = (wf__limits){ given->threads, given->serial_below, given->block_threads };
@@ -269,7 +301,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
 
 void wf_drop(wf_graph *g)
 {
-    if (g && wf__no_hook(g, "wf_drop"))
+    if (g && wf__may_end(g, "wf_drop"))
         wf__graph_retire(g);
 }
 
@@ -289,6 +321,7 @@ wf_status wf__graph_finish(wf_graph *g)
         }
     }
     wf__end_section(g, true);
+    count_ids(g);
     wf__check_reductions(g);
     wf__check_accumulation(g);
     g->program.record_s = g->begun > 0 ? wf__now() - g->begun : 0;

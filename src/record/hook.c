@@ -16,8 +16,14 @@ bool wf__hook_begin(wf_graph *g, const char *function, const char *here)
 
 void wf__hook_end(wf_graph *g) { --g->hooks; }
 
-bool wf__no_hook(wf_graph *g, const char *function)
+bool wf__may_end(wf_graph *g, const char *function)
 {
+    if (g->ended) {
+        wf__error(g->ctx, WF_ERR_CONTRACT,
+                  "%s: the recording has ended; wf_run, wf_compile and wf_drop end one, and wf_begin begins another",
+                  function);
+        return false;
+    }
     if (!g->hooks)
         return true;
     wf__poison(g, WF_ERR_CONTRACT, "%s: a hook may not end or evaluate the recording that calls it", function);

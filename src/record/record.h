@@ -20,8 +20,9 @@
 
 typedef struct wf__graphs { /* the recordings of a context, under its lock */
     wf_graph *open;         /* in progress */
-    wf_graph *spare;        /* empty recordings, kept for their memory */
+    wf_graph *spare;        /* recordings that have ended, kept for their memory */
     uint32_t spares;
+    double ids; /* number of ids used by the recordings that have ended; a new one continues behind them */
 } wf__graphs;
 
 /* ---- recordings ---- */
@@ -83,7 +84,10 @@ struct wf_graph {
     const char *here;  /* place in the caller's source, borrowed; NULL = unknown */
     wf_stream *stream; /* stream of the caller; NULL = the thread's current one, if any */
     double begun;      /* time of the beginning, with WF_FLAG_HISTORY; else 0 */
+    double first_id;   /* ids of values and variables of earlier recordings are at most this */
+    double last_id;    /* ids of this recording are at most this, once it is finished */
     bool reducing;     /* the recording reduces axes of its space */
+    bool ended;        /* wf_run, wf_compile or another function has consumed the recording */
 
     /* where recording is now */
     wf_section_id section;
@@ -109,7 +113,7 @@ struct wf_graph {
     bool evaluated;     /* wf_eval has run, and has taken nodes out of use */
     uint32_t moved;     /* number of nodes whose ids are in `id` (compact.c); 0 = no node has moved */
     double *id;         /* [moved] ids of the first nodes */
-    double id_distance; /* id of a later node minus its number */
+    double id_distance; /* id of a later node minus its number; first_id at first */
 
     wf__str key; /* scratch of wf_run */
 };
@@ -158,11 +162,19 @@ enum { WF__MOST_CALLS = 1000 }; /* hooks that run at once, each called by the on
  * poisoning: there are too many; no end follows then. `here`: a place in the caller's source; NULL = unknown. */
 bool wf__hook_begin(wf_graph *g, const char *function, const char *here);
 void wf__hook_end(wf_graph *g);
-/* True if no hook of the recording runs. Else poisons, and returns false with an error of the context. */
-bool wf__no_hook(wf_graph *g, const char *function);
+/* True if the recording goes on and none of its hooks runs, so that `function` may end or evaluate it. Else false with an
+ * error of the context. */
+bool wf__may_end(wf_graph *g, const char *function);
 
 /* ---- compact.c: ids of nodes ---- */
-#define WF__POST_BASE 2147483648.0 /* ids of values of section s begin at s times this */
+#define WF__SECTION_IDS 1125899906842624.0 /* 2^50: ids of values of section s begin at s times this */
+/* Returns the index in g->var of the variable with the id; g->var_n or more for a variable of an earlier recording. The
+ * id, wf_var.num, is below 0. */
+static inline uint32_t wf__variable_number(const wf_graph *g, double id)
+{
+    const double n = -id - g->first_id - 1;
+    return n >= 0 && n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
 double wf__id_of(const wf_graph *g, wf__ref r);
 wf__ref wf__node_of(const wf_graph *g, double id);
 void wf__compact(wf_graph *g); /* removes the nodes that are out of use */
@@ -248,7 +260,8 @@ bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, bool any
 bool wf__axis_of(wf_graph *g, int *axis, int rank, const char *function);
 
 /* ---- variable.c ---- */
-wf__variable *wf__variable_of(wf_var var);              /* NULL = not a variable */
+/* NULL = not a variable of the recording that goes on. */
+wf__variable *wf__variable_of(wf_var var);
 wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory */
 /* The contract of an operator (launch/apply.c). wf__set_contract makes a variable part of it. wf__was_set: true if a
  * path has set the variable; wf__surely_set: true if every path to here has. */

@@ -7,7 +7,7 @@
 
 wf_val wf__value(wf_graph *g, wf__ref ref)
 {
-    double id = ref ? wf__id_of(g, ref) + (double)g->section * WF__POST_BASE : 0;
+    double id = ref ? wf__id_of(g, ref) + (double)g->section * WF__SECTION_IDS : 0;
     return (wf_val){ { id, g } };
 }
 
@@ -65,11 +65,11 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         return 0;
     }
     if (v.h.num < 0) {
-        if (-v.h.num > g->var_n) {
+        wf__variable *var = wf__variable_of(v.h);
+        if (!var) {
             wf__poison(g, WF_ERR_ARG, "%s: a variable of a recording that has ended is used", function);
             return 0;
         }
-        wf__variable *var = &g->var[(uint32_t)(-v.h.num) - 1];
         wf__ref ref = *wf__holds(g, var);
         if (var->contract == WF__CONTRACT_OUTPUT && !(g->surely_set >> var->operand & 1)) {
             wf__poison(g, WF_ERR_CONTRACT,
@@ -87,14 +87,13 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
                 function);
         return wf__usable(g, ref, function);
     }
-    /* Nodes move only in recordings of one section. */
-    double section = g->moved ? 0 : (double)((int64_t)v.h.num / (int64_t)WF__POST_BASE);
+    double section = (double)((int64_t)v.h.num / (int64_t)WF__SECTION_IDS);
     if (section != (double)g->section) {
         wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross",
                    function);
         return 0;
     }
-    wf__ref ref = wf__node_of(g, v.h.num - section * WF__POST_BASE);
+    wf__ref ref = wf__node_of(g, v.h.num - section * WF__SECTION_IDS);
     if (ref < wf__graph_ir(g)->n && !wf__is_hidden(wf__graph_ir(g), ref))
         return ref;
     if (ref < wf__graph_ir(g)->n && g->evaluated)
@@ -449,14 +448,17 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
 
 /* ---- the usual case: nodes of one recording and one dtype, and numbers that meet floats ---- */
 /* Sets *out to the node of a value of section WF_SECTION_CALL. False: a variable, poison, or a value of another
- * section. */
-static inline bool plain(const wf__ir *ir, wf_val v, wf__ref *out)
+ * section or of an earlier recording. */
+static inline bool plain(const wf_graph *g, wf_val v, wf__ref *out)
 {
-    int64_t id = (int64_t)v.h.num;
-    *out = (wf__ref)id;
-    return (uint64_t)(id - 1) < ir->n - 1;
+    int64_t node = (int64_t)(v.h.num - g->id_distance);
+    *out = (wf__ref)node;
+    return (uint64_t)(node - 1) < g->program.rec.ir.n - 1;
 }
-static inline wf_val plain_value(wf_graph *g, wf__ref ref) { return (wf_val){ { (double)ref, g } }; }
+static inline wf_val plain_value(wf_graph *g, wf__ref ref)
+{
+    return (wf_val){ { ref ? (double)ref + g->id_distance : 0, g } };
+}
 
 /* Returns the IR in which plain operands of `g` can be combined; NULL = only `operation` can tell. */
 static inline wf__ir *plain_ir(wf_graph *g)
@@ -469,7 +471,7 @@ static inline wf_val operation1(unsigned op, wf_val a)
 {
     wf__ir *ir = wf__graph_of(a) ? plain_ir(a.h.graph) : NULL;
     wf__ref x;
-    if (ir && plain(ir, a, &x) && wf__types_allow(wf__op_table[op].types, wf__dtype(ir, x)))
+    if (ir && plain(a.h.graph, a, &x) && wf__types_allow(wf__op_table[op].types, wf__dtype(ir, x)))
         return plain_value(a.h.graph, wf__op1_fitting(ir, op, x));
     return operation(op, 1, a, number(0), number(0));
 }
@@ -479,10 +481,10 @@ static inline wf_val operation2(unsigned op, wf_val a, wf_val b)
     wf_graph *g = wf__graph_of(a);
     wf__ir *ir = g ? plain_ir(g) : NULL;
     wf__ref x, y = 0;
-    if (ir && plain(ir, a, &x)) {
+    if (ir && plain(g, a, &x)) {
         unsigned t = wf__dtype(ir, x);
         if (g == b.h.graph) {
-            if (!plain(ir, b, &y) || wf__dtype(ir, y) != t)
+            if (!plain(g, b, &y) || wf__dtype(ir, y) != t)
                 y = 0;
         } else if (!b.h.graph && wf__is_float(t))
             y = wf__const_f64(ir, t, b.h.num);

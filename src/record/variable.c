@@ -9,7 +9,7 @@ wf_var wf__new_variable(wf_graph *g, wf__variable var)
         return wf__no_value(g).h;
     }
     g->var[g->var_n++] = var;
-    return (wf_var){ -(double)g->var_n, g };
+    return (wf_var){ -(g->first_id + (double)g->var_n), g };
 }
 
 wf_var(wf_local)(wf_graph *g, wf_dtype dtype, wf_val initial)
@@ -40,7 +40,9 @@ wf_val wf_get(wf_var var)
 /* ---- the contract of an operator ---- */
 wf__variable *wf__variable_of(wf_var var)
 {
-    return wf__graph_of((wf_val){ var }) && var.num < 0 ? &var.graph->var[(uint32_t)(-var.num) - 1] : NULL;
+    const wf_graph *g = wf__graph_of((wf_val){ var });
+    const uint32_t number = g && var.num < 0 ? wf__variable_number(g, var.num) : UINT32_MAX;
+    return g && number < g->var_n ? &g->var[number] : NULL;
 }
 
 void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand)
@@ -90,32 +92,34 @@ static void assign(wf_graph *g, uint32_t var, wf__ref value)
     *now = value;
 }
 
-static bool can_assign(wf_var var, const char *what)
+/* Returns the number of a variable that can be set; UINT32_MAX after poisoning. */
+static uint32_t settable(wf_var var, const char *what)
 {
     if (!wf__is_recording(var.graph))
-        return false;
-    if (var.num >= 0)
-        wf__poison(var.graph, WF_ERR_ARG, "%s: not a variable", what);
-    return var.num < 0;
+        return UINT32_MAX;
+    if (wf__variable_of(var))
+        return wf__variable_number(var.graph, var.num);
+    wf__poison(var.graph, WF_ERR_ARG, "%s: %s", what,
+               var.num >= 0 ? "not a variable" : "a variable of a recording that has ended is used");
+    return UINT32_MAX;
 }
 
 void(wf_set)(wf_var var, wf_val v)
 {
     wf_graph *g = var.graph;
-    if (!can_assign(var, "wf_set"))
-        return;
-    wf__ref value = wf__converted(g, v, g->var[(uint32_t)(-var.num) - 1].dtype, "wf_set");
+    const uint32_t x = settable(var, "wf_set");
+    wf__ref value = x != UINT32_MAX ? wf__converted(g, v, g->var[x].dtype, "wf_set") : 0;
     if (value)
-        assign(g, (uint32_t)(-var.num) - 1, value);
+        assign(g, x, value);
 }
 
 void(wf_inc)(wf_var var, wf_val v)
 {
     wf_graph *g = var.graph;
-    if (!can_assign(var, "wf_inc"))
+    const uint32_t x = settable(var, "wf_inc");
+    if (x == UINT32_MAX)
         return;
     bool number;
-    uint32_t x = (uint32_t)(-var.num) - 1;
     wf__ref by = wf__converted(g, v, g->var[x].dtype, "wf_inc");
     wf__ref old = wf__resolve(g, (wf_val){ var }, "wf_inc", &number);
     if (by && old)
