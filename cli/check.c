@@ -31,6 +31,7 @@ typedef struct check {
     const char *text, *file, *want;
     char *owned_text;
     char last[NAME_CAP];
+    char *named; /* `text`, where the command line has one expression without a name; else NULL */
     const char *spec[MAX_INPUTS];
     char name[MAX_INPUTS][NAME_CAP];
     wf_arg arg[MAX_INPUTS + 1]; /* the last one is a direction */
@@ -247,6 +248,10 @@ static int check_all(check *c)
     }
     if (!c->want)
         c->want = c->last;
+    if (!ends_with_name(c->ctx, c->text) && !strpbrk(c->text, ";\n{#")) {
+        c->named = append(NULL, "%s = %s", c->last, c->text); /* one expression */
+        c->text = c->named;
+    }
     if (!ends_with_name(c->ctx, c->text))
         return misused(c->self, "the text ends with an expression: give the result a name, L = ...");
     int result = check_arrays(c);
@@ -279,6 +284,7 @@ int run_check(const command *self, int argc, char **argv)
             wf_release(c->arg[i].as.array);
     if (c->ctx)
         wf_context_free(c->ctx);
+    free(c->named);
     free(c->owned_text);
     free(c);
     return result;

@@ -110,16 +110,48 @@ wf_array *wfpy_wrap_buffer(Py_buffer *buffer, wf_dtype dtype, const wf_shape *sh
     return made;
 }
 
+/* Returns the elements of an array of ml_dtypes.bfloat16, which has no buffers, as one of uint16. NULL, with the
+ * exception that was there: the object is no such array. */
+static PyObject *bits_of_bf16(PyObject *object)
+{
+    PyObject *type, *value, *trace, *bits = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *dtype = PyObject_GetAttrString(object, "dtype"),
+             *name = dtype ? PyObject_GetAttrString(dtype, "name") : NULL;
+    if (name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "bfloat16") == 0)
+        bits = PyObject_CallMethod(object, "view", "s", "uint16");
+    Py_XDECREF(dtype);
+    Py_XDECREF(name);
+    if (!bits) {
+        PyErr_Restore(type, value, trace);
+        return NULL;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return bits;
+}
+
 PyObject *wfpy_from_buffer(PyObject *object)
 {
     Py_buffer buffer;
-    if (!wfpy_context() || PyObject_GetBuffer(object, &buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0)
+    if (!wfpy_context())
         return NULL;
+    bool is_bf16 = false;
+    if (PyObject_GetBuffer(object, &buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0) {
+        PyObject *bits = bits_of_bf16(object);
+        is_bf16 = bits && PyObject_GetBuffer(bits, &buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) == 0;
+        Py_XDECREF(bits);
+        if (!is_bf16)
+            return NULL;
+    }
     wf_dtype dtype;
     wf_place place = { .size = sizeof place, .device = WF_CPU };
     wf_shape shape;
     int64_t strides[WF_MAX_RANK];
     bool fits, described = wfpy_describe(&buffer, &dtype, &shape, strides, &fits);
+    if (is_bf16 && described && dtype == WF_U16)
+        dtype = WF_BF16;
     if (described && fits) {
         wf_array *array = wfpy_wrap_buffer(&buffer, dtype, &shape, strides);
         return array ? wfpy_array_new(array) : NULL;

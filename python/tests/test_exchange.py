@@ -388,3 +388,13 @@ def test_memory_given_back_by_threads():
         t.start()
     for t in threads:
         t.join()
+
+
+def test_arrays_of_bfloat16_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    a = numpy.array([[1.5, -2], [3, 256]], ml_dtypes.bfloat16)
+    for x in (a, a.T, a[::-1, :1], a[0, 0], a[0, 0].reshape(1)):
+        made = weft.asarray(x)
+        assert made.dtype == weft.bf16 and made.tolist() == x.astype("f4").tolist()
+    assert weft.text("a + 1", a=a).tolist() == (a + 1).astype("f4").tolist()
+    assert weft.max(a).item() == 256

@@ -180,7 +180,7 @@ NUMEXPR = [
     "~i", "~b", "b & b", "i << 1", "(i > 1) & (f < 2)", "where(i > 1, d, f)", "arcsin(d)", "arctan2(d, f)",
     "arccosh(d*d + 2)", "real(z)", "conj(z)", "complex(d, i)", "1j*z", "sum(m)", "sum(m, axis=1)", "sum(m*2, 0)",
     "prod(m, axis=0)", "min(m, 1)", "max(m)", "sum(m, axis=None)", "fmod(d, 0.2)", "-d**2", "f**-1", "(d*d)**0.5",
-    "i != 8", "where(b, d, 2.5)", "2.5", "d - (i - d)",
+    "i != 8", "where(b, d, 2.5)", "z.real", "abs(z.imag)*2", "d.real", "2.5", "d - (i - d)",
 ]
 
 

@@ -87,6 +87,8 @@ class _Translation:
         if kind == "Compare" and type(node.ops[0]).__name__ in _COMPARE:
             how = _COMPARE[type(node.ops[0]).__name__]
             return f"({self.one(node.left)} {how} {self.one(node.comparators[0])})"
+        if kind == "Attribute" and node.attr in ("real", "imag"):
+            return f"{node.attr}({self.one(node.value)})"
         if kind == "Call" and type(node.func).__name__ == "Name" and not node.keywords:
             return f"{_FUNCTIONS.get(node.func.id, node.func.id)}({', '.join(map(self.one, node.args))})"
         raise _Text

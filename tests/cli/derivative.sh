@@ -15,6 +15,8 @@ tail -n 1 out | grep -qx 'the derivative agrees' || die "$(cat out)"
 "$WEFT" check 'L = sum(abs(c)**3)' c=c.npy > out || die "complex: $(cat out)"
 grep -q '^c, c128 of 2 x 6$' out || die "c is not checked: $(cat out)"
 "$WEFT" check 'L = sum((a[y, x+1; mirror] - a)**2); M = 0*mean(a)' -o L a=a.npy > out || die "-o: $(cat out)"
+"$WEFT" check 'sum(sin(a) * a)' a=a.npy > out || die "an expression: $(cat out)"
+refuses 2 'give the result a name' "$WEFT" check 'k = 2; sum(a*k)' a=a.npy
 "$WEFT" check 'L = mean(a*k)' a=a.npy k=2.5 > out || die "a number: $(cat out)"
 
 # --- one that differs: the derivative does not see what stands in stop(...)
@@ -35,7 +37,6 @@ tail -n 1 out | grep -qx 'the derivative differs' || die "$(cat out)"
 refuses 1 'fft is computed before the recording goes on' "$WEFT" check 'L = sum(abs(fft(a)))' a=a.npy
 refuses 1 'must have one element' "$WEFT" check 'L = a*a' a=a.npy
 refuses 1 "expected ',' or ')', not the end of the text" "$WEFT" check 'L = sum(a*a' a=a.npy
-refuses 2 'give the result a name, L = ...' "$WEFT" check 'sum(a*a)' a=a.npy
 refuses 2 'no argument is an array of floats' "$WEFT" check 'L = sum(i)' i=i.npy
 refuses 2 'step 0: give a number above 0' "$WEFT" check 'L = sum(a)' a=a.npy --step 0
 
