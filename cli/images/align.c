@@ -18,7 +18,9 @@ const char help_align[] =
     "has shift 0 0. Frames are read one by one, so that a movie may be larger than memory. Copies are compared, in which values\n"
     "further than six standard deviations from the mean, as of dead columns and hot pixels, are replaced by the mean and the\n"
     "edges fall to 0; the frames that are added stay as they are.\n\n" MOVIE_HELP
-    "  --dose D               electrons/A^2 of a frame of the file: weights each frequency by Grant and Grigorieff's curve\n"
+    "  --dose D               electrons/A^2 of a frame of the file: each frame is weighted by w = exp(-D' / 2c), D' the dose\n"
+    "                         received after it, c = 0.245 r^-1.665 + 2.81 the critical dose of the frequency r (Grant and\n"
+    "                         Grigorieff), and the sum times sqrt(frames / sum of w^2), so that noise keeps its strength\n"
     "  --pre-dose D           received before the first frame (default: 0)\n"
     "  --voltage KV           300 (the default), or 200: critical doses are 0.8 times as large\n"
     "  --bin B                the sum has pixels B times as large, by Fourier cropping\n"

@@ -111,7 +111,7 @@ static double wavelength(double volts) /* Angstrom, relativistic */
 /* Phase per V * Angstrom. */
 static double interaction(double volts)
 {
-    const double rest = 510998.95; /* eV */
+    const double rest = 510998.95069; /* eV */
     return 2 * PI / (wavelength(volts) * volts) * (rest + volts) / (2 * rest + volts);
 }
 

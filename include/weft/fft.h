@@ -59,6 +59,7 @@ typedef struct wf_czt_points {
 } wf_czt_points;
 /* Chirp z-transform along an axis: y[k] = sum of x[j] z[k]^-j, complex, unscaled; the axis has extent count. With
  * { n, 0, 1.0 / n } it is wf_fft_c2c, with other points a spectrum seen as closely as wanted (zoom FFT).
+ * With another growth than 1, growth^(m^2/2), m the larger of n and count, is the factor by which errors exceed those of f64.
  * Cost: two transforms of at least n + count - 1 elements in one pass. Source: Rabiner, Schafer and Rader (1969).
  * Example: wf_czt(x, -1, &(wf_czt_points){ .count = 64, .first = 0.1, .step = 1e-4 }) */
 WF_API wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points);

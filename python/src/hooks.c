@@ -46,7 +46,9 @@ static wf_val record(hook *h, wf_graph *g, const wf_val *values, size_t n)
         return v;
     PyObject *graph = wfpy_graph_borrow(g);
     PyObject *made = graph ? call_with(h->function, graph, values, n) : NULL;
-    bool right = made && wfpy_operand(made, graph, &v);
+    if (made == Py_None)
+        PyErr_Format(PyExc_TypeError, "%R returned None; it has to return a value", h->function);
+    bool right = made && made != Py_None && wfpy_operand(made, graph, &v);
     Py_XDECREF(made);
     if (!graph || give_back(graph, right))
         wf_fail(g, WF_ERR_ARG, "a function of Python raised an exception");

@@ -48,6 +48,21 @@ bool wfpy_find_name(const char *function, PyObject *object, const wfpy_name *nam
             strcat(list, n->name);
             strcat(list, "'");
         }
+    static const char *const elsewhere[][2] = {
+        /* border modes of SciPy and NumPy */
+        { "nearest", "clamp" },      { "edge", "clamp" },       { "wrap", "periodic" },
+        { "grid-wrap", "periodic" }, { "symmetric", "mirror" }, { "constant", "value" },
+    };
+    for (size_t i = 0; text && i < sizeof elsewhere / sizeof *elsewhere; ++i)
+        for (const wfpy_name *n = names; strcmp(text, elsewhere[i][0]) == 0 && n->name; ++n)
+            if (strcmp(n->name, elsewhere[i][1]) == 0) {
+                PyErr_Format(
+                    PyExc_ValueError,
+                    "%s(): %R is none of %s; it is '%s' here, and SciPy's 'mirror' and 'reflect' are 'reflect' and "
+                    "'mirror'",
+                    function, object, list, n->name);
+                return false;
+            }
     PyErr_Format(PyUnicode_Check(object) ? PyExc_ValueError : PyExc_TypeError, "%s(): %R is none of %s", function,
                  object, list);
     return false;

@@ -623,6 +623,36 @@ def test_correlation():
     assert weft.argmax(found).item() == 4 * 12 + 6 and found.shape == (12, 12)
 
 
+def test_rotations_for_projections():
+    """A volume whose one bright element is turned by SciPy's matrix has it there in the projection along z."""
+    pytest.importorskip("scipy.spatial")
+    from scipy.spatial.transform import Rotation
+    angles = numpy.array([[0.3, 0.7, -1.1], [0.0, 0.0, 0.0], [numpy.pi / 2, 0.4, 2.0]])
+    turns = weft.xform.rotations("ZYZ", angles)
+    assert turns.shape == (3, 3, 3) and weft.xform.rotations("relion", angles[0]).shape == (3, 3)
+    volume, place = numpy.zeros((17, 17, 17)), numpy.array([2, -3, 4])  # (x, y, z) about the center
+    volume[8 + 4, 8 - 3, 8 + 2] = 1
+    images = numpy.asarray(weft.project.project(volume, turns))
+    close(weft.xform.rotations("relion", angles), numpy.swapaxes(turns, 1, 2))
+    for image, turn in zip(images, Rotation.from_euler("ZYZ", angles).as_matrix()):
+        x, y, _ = turn @ place
+        yy, xx = numpy.mgrid[-8:9, -8:9]
+        found = numpy.array([(image * xx).sum(), (image * yy).sum()]) / image.sum()
+        assert abs(found - (x, y)).max() < 0.15
+    with pytest.raises(weft.ShapeError, match="3 angles"):
+        weft.xform.rotations("ZYZ", numpy.zeros((3, 2)))
+
+
+def test_rows_of_transfer_functions():
+    optics = dict(voltage=300.0, cs=2.7, amplitude=0.1, astigmatism=0.05, angle=0.4, phase_shift=0.2, bfactor=-20.0)
+    rows = weft.signal.ctf_rows(defocus=numpy.array([1.0, 1.5]), **optics)
+    assert rows.shape == (2, 9) and rows[0].tolist() == [300, 2.7, 0.1, 1, 0.05, 0.4, 0.2, -20, 1]
+    out = weft.zeros((2, 8, 5))
+    weft.signal.spectrum_ctf(None, weft.signal.Spectrum((8, 8)), rows, 1.5, out)
+    ky, kx = numpy.fft.fftfreq(8)[:, None] / 1.5, numpy.fft.rfftfreq(8)[None] / 1.5
+    close(out[1], weft.signal.ctf_value(ky + 0 * kx, kx + 0 * ky, defocus=1.5, **optics), 1e-4)
+
+
 def test_projections():
     p = weft.project
     volume = sample("float32", (8, 8, 8))

@@ -6,14 +6,16 @@ from __future__ import annotations
 from ._c_hooks import image_filter, spectrum_filter  # noqa: F401
 from ._c_signal import *  # noqa: F403
 from ._c_signal import _electron_wavelength
-from ._weft import ArgumentError
+from ._functions import broadcast_to, stack
+from ._shapes import broadcast_shapes
+from ._weft import ArgumentError, Array, asarray, f64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ._typing import DTypeLike, Layout, Operand
+    from ._typing import ArrayLike, DTypeLike, Layout, Operand
 
 
 def electron_wavelength(voltage: Operand) -> Any:
@@ -21,6 +23,18 @@ def electron_wavelength(voltage: Operand) -> Any:
     if isinstance(voltage, (int, float)) and not voltage > 0:
         raise ArgumentError(f"weft.signal.electron_wavelength: `voltage` is {voltage:g}, not above 0")
     return _electron_wavelength(voltage)
+
+
+def ctf_rows(
+    *, voltage: ArrayLike, cs: ArrayLike = 0.0, amplitude: ArrayLike = 0.0, defocus: ArrayLike = 0.0,
+    astigmatism: ArrayLike = 0.0, angle: ArrayLike = 0.0, phase_shift: ArrayLike = 0.0, bfactor: ArrayLike = 0.0,
+    scale: ArrayLike = 1.0,
+) -> Array:
+    """The parameters of spectrum_ctf, f64 [..., 9], of what ctf_value takes: numbers or arrays, which broadcast."""
+    members = [voltage, cs, amplitude, defocus, astigmatism, angle, phase_shift, bfactor, scale]
+    columns = [asarray(member, f64) for member in members]
+    shape = broadcast_shapes(*(column.shape for column in columns))
+    return stack([broadcast_to(column, shape) for column in columns], -1)
 
 
 class Spectrum(tuple):  # type: ignore[type-arg]

@@ -10,8 +10,9 @@ wf_axes wfl_map_axes(const wf_array *a, int rank, const char *function)
     if (!wfl_array_known(a, function))
         return 0;
     if (rank < 1 || rank > WFL_SPECTRUM_AXES || rank > shape.rank) {
-        wfl_array_fail(wf_array_context(a), WF_ERR_ARG, "%s: `rank` is %d, not 1 to 3 of the array's %d axes", function,
-                       rank, (int)shape.rank);
+        wfl_array_fail(wf_array_context(a), WF_ERR_ARG,
+                       "%s: `rank` is %d, but the array has %d axes; its last 1 to %d are possible", function, rank,
+                       (int)shape.rank, shape.rank < WFL_SPECTRUM_AXES ? (int)shape.rank : WFL_SPECTRUM_AXES);
         return 0;
     }
     if (!wfl_is_complex_dtype(wf_array_dtype(a)))

@@ -13,11 +13,11 @@ static bool is_number(wf_val v, double x)
     return wf_val_number(v, &number, NULL) && number == x;
 }
 
-/* h c / sqrt(eV (2 m c^2 + eV)), CODATA 2018. */
+/* h c / sqrt(eV (2 m c^2 + eV)), CODATA 2022. */
 static wf_val wavelength(wf_val kilovolts)
 {
     wf_val volts = wf_mul(wide(kilovolts), 1e3);
-    return wf_div(12398.419843320026, wf_sqrt(wf_mul(volts, wf_add(volts, 2 * 510998.95000))));
+    return wf_div(12398.419843320026, wf_sqrt(wf_mul(volts, wf_add(volts, 2 * 510998.95069))));
 }
 
 wf_val(wf_electron_wavelength)(wf_val voltage)
