@@ -251,6 +251,69 @@ static void test_ended_recordings(void **state)
     wf_release(a);
 }
 
+/* A struct of options whose size was not set is refused; NULL stays allowed. */
+static void test_sizes_not_set(void **state)
+{
+    (void)state;
+    float data[3] = { 0 };
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
+    wf_graph *g = wf_begin_with(ctx, &(wf_space){ .shape = WF_SHAPE(3) });
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_begin: the size of a struct is wrong; set .size");
+    assert_null(wf_empty_with(ctx, WF_F32, WF_SHAPE(3), &(wf_place){ .device = WF_CPU }));
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_empty: the size of a struct is wrong; set .size");
+    assert_null(wf_wrap_with(ctx, data, WF_F32, WF_SHAPE(3), &(wf_place){ .device = WF_CPU }, NULL, NULL));
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_wrap: the size of a struct is wrong; set .size");
+    g = wf_begin(ctx);
+    wf_out(g, a, 2);
+    wf_kernel *k = wf_compile(g);
+    REFUSED(ctx, wf_launch_with(k, WF_NO_ARGS, &(wf_launch_opts){ .threads = 1 }), WF_ERR_ARG,
+            "wf_launch: the size of a struct is wrong; set .size");
+    assert_int_equal(wf_launch_with(k, WF_NO_ARGS, NULL), WF_OK);
+    wf_kernel_free(k);
+    REFUSED(ctx, wf_get_info(ctx, false, &(wf_info){ .threads = 0 }), WF_ERR_ARG, "wf_get_info: the size of");
+    REFUSED(ctx, wf_get_device_info(ctx, WF_CPU, &(wf_device_info){ .processors = 0 }), WF_ERR_ARG,
+            "wf_get_device_info: the size of");
+    wf_context *other = wf_context_new(&(wf_config){ .threads = 1 });
+    REFUSED(other, wf_last_status(other), WF_ERR_ARG, "wf_context_new: the size of a struct is wrong; set .size");
+    wf_context_free(other);
+    wf_release(a);
+}
+
+/* An argument of a kind that is none is refused by name. */
+static void test_kinds_of_arguments(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
+    for (int kind = -1; kind < 8; kind += kind ? 7 : 1) { /* -1, 0, 7 */
+        wf_graph *g = wf_begin(ctx);
+        wf_array *f = wf_formal(g, "f", WF_F32, 1);
+        wf_out(g, f, wf_param(g, "gain", WF_F32, 2));
+        wf_kernel *k = wf_compile(g);
+        const wf_arg odd = { .name = "gain", .kind = kind, .as.num = 3 };
+        REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("f", a), odd)), WF_ERR_ARG, "the argument 'gain' has the kind");
+        const wf_arg array = { .name = "f", .kind = kind, .as.array = a };
+        REFUSED(ctx, wf_launch(k, WF_ARGS(array)), WF_ERR_ARG, "the argument 'f' has the kind");
+        wf_kernel_free(k);
+        REFUSED(ctx, wf_text_n(ctx, "a = a * gain", WF_ARGS(WF_ARG("a", a), odd)), WF_ERR_ARG,
+                "the argument 'gain' has the kind");
+    }
+    EXPECT_F32(a, 1, 1, 1);
+    wf_release(a);
+}
+
+/* Masks of recordings have no WF_DROP_AXES. */
+static void test_drop_axes(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3, 2), 1);
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, a, wf_sum(wf_in(g, a), WF_AXES(1) | WF_DROP_AXES));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_reduce: WF_DROP_AXES is for array functions");
+    g = wf_begin(ctx, .shape = WF_SHAPE(3, 2), .reduce = WF_AXES(1) | WF_DROP_AXES);
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "has WF_DROP_AXES, which is for array functions");
+    wf_release(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +327,9 @@ int main(void)
         cmocka_unit_test(test_values_beyond),
         cmocka_unit_test(test_values_of_ended_recordings),
         cmocka_unit_test(test_ended_recordings),
+        cmocka_unit_test(test_sizes_not_set),
+        cmocka_unit_test(test_kinds_of_arguments),
+        cmocka_unit_test(test_drop_axes),
     };
     return RUN_ON_ALL(tests);
 }

@@ -56,7 +56,8 @@ typedef struct wf_config {
     void (*log)(int level, const char *text, void *user); /* warnings (1) and notes (2); NULL: dropped. Any thread */
     void *log_user;
     /* The thread that waits for work of the processor calls `poll` between blocks of it, at most every 50 ms. True cancels
-     * the launches of its call: they fail with WF_ERR_CANCELLED, and what they write is undefined. NULL: no calls. */
+     * the launches of its call: they fail with WF_ERR_CANCELLED, and what they write is undefined. A block that has begun
+     * is finished, which takes long where its points run long loops. NULL: no calls. */
     bool (*poll)(void *user);
     void *poll_user;
     /* Called where `poll` is, and at the end of work for which it was called: `part`, from above 0 to 1, of the launch is
@@ -69,9 +70,10 @@ typedef struct wf_config {
     const char *scratch_dir; /* folder of these files; NULL: $TMPDIR, else /var/tmp */
 } wf_config;
 /* A new context. NULL config: defaults. Starts no thread and opens no library until needed.
- * Errors: NULL only without memory.
+ * Errors: NULL only without memory. Without .size the config counts as NULL, and wf_last_status says WF_ERR_ARG.
  * Owns: the caller frees it.
- * Threads: contexts share no lock on the hot path; each is used from any thread. */
+ * Threads: contexts share no lock on the hot path; each is used from any thread. A child of fork may use a context that no
+ * other thread was using at that moment; else it makes one of its own, as it might wait for a lock without end. */
 WF_API wf_context *wf_context_new(const wf_config *config);
 /* Ends the ownership of a context, which lives until its last array, kernel, stream, event or frozen sequence is freed.
  * Graphs that were never run, and sequences that wf_freeze_end did not end, are freed, each with a warning to the log.

@@ -32,7 +32,7 @@ WF_API void wf_section(wf_graph *graph, wf_section_id section);
  * The operator must be associative and commutative up to rounding, and `initial` neutral. */
 WF_API wf_var wf_other(wf_var reduced);
 /* Array graphs: reduces axes, WF_AXES(...) or WF_ALL_AXES. Over no elements: the neutral element. A number stays.
- * Shapes: the value's rank, with extent 1 along reduced axes.
+ * Shapes: the value's rank, with extent 1 along reduced axes. WF_DROP_AXES, which is for array functions, is WF_ERR_ARG.
  * Dtypes: f32 accumulates in f64, f16 and bf16 in f32, rounded once; integers give i64 or u64.
  * Example: wf_sub(v, wf_div(wf_sum(v, WF_AXES(1)), width)) */
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);

@@ -103,4 +103,19 @@ static inline uint32_t wf__mix32(uint64_t x)
     x ^= x >> 32;
     return (uint32_t)x;
 }
+
+/* ---- structs of options ---- */
+#define WF__WRONG_SIZE "the size of a struct is wrong; set .size"
+/* Copies a caller's struct, whose first member is its size, over the defaults in `to`. That of an older caller is shorter.
+ * False, with `to` untouched, if the size is too small for itself, as where it was not set. True for NULL. */
+static inline bool wf__take_options(void *to, size_t size, const void *from)
+{
+    size_t given = size;
+    if (from)
+        memcpy(&given, from, sizeof given);
+    if (from && given >= sizeof given)
+        memcpy(to, from, given < size ? given : size);
+    return given >= sizeof given;
+}
+
 #endif

@@ -165,8 +165,9 @@ wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_o
     if (!ctx)
         return WF_ERR_ARG;
     wf_op op = { .size = sizeof op };
-    if (given)
-        memcpy(&op, given, given->size < sizeof op ? given->size : sizeof op);
+    wf_space own = { .size = sizeof own };
+    if (!wf__take_options(&op, sizeof op, given) || !wf__take_options(&own, sizeof own, space))
+        return wf__error(ctx, WF_ERR_ARG, "wf_apply: " WF__WRONG_SIZE);
     if (!op.call)
         return wf__error(ctx, WF_ERR_ARG, "wf_apply: the operator has no call");
     if (in.n > MOST || out.n > MOST || op.n_reduced < 0 || op.n_reduced > MOST || (op.n_reduced && !op.reduced))
@@ -177,9 +178,6 @@ wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_o
         if (!(i < in.n ? in.at[i] : out.at[i - in.n]))
             return wf__error(ctx, WF_ERR_ARG, "wf_apply: %s %zu is NULL", i < in.n ? "input" : "output",
                              i < in.n ? i : i - in.n);
-    wf_space own = { .size = sizeof own };
-    if (space)
-        memcpy(&own, space, space->size < sizeof own ? space->size : sizeof own);
     own.size = sizeof own;
     own.elements = !own.indexed && !own.shape.rank;
     application *a = wf__alloc0(sizeof *a);

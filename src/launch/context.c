@@ -109,9 +109,8 @@ static const wf__services services = {
 
 wf_context *wf_context_new(const wf_config *config)
 {
-    wf_config none = { .size = sizeof none }, given = none;
-    if (config) /* an older caller's struct may be shorter */
-        memcpy(&given, config, config->size < sizeof given ? config->size : sizeof given);
+    wf_config given = { .size = sizeof given };
+    const bool taken = wf__take_options(&given, sizeof given, config);
     whole *w = wf__alloc0(sizeof *w);
     if (!w)
         return NULL;
@@ -143,6 +142,8 @@ wf_context *wf_context_new(const wf_config *config)
     wf_set_flags(ctx, given.flags_on, given.flags_off);
     if (given.device && given.device != ctx->device)
         wf__error(ctx, WF_ERR_DEVICE, "wf_context_new: there is no device %d; it is WF_CPU", (int)given.device);
+    if (!taken)
+        wf__error(ctx, WF_ERR_ARG, "wf_context_new: " WF__WRONG_SIZE);
     return ctx;
 }
 
@@ -189,6 +190,8 @@ wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info)
 {
     if (!ctx || !info)
         return wf__error(ctx, WF_ERR_ARG, "wf_get_info: %s is NULL", ctx ? "info" : "ctx");
+    if (info->size < sizeof info->size)
+        return wf__error(ctx, WF_ERR_ARG, "wf_get_info: " WF__WRONG_SIZE);
     const wf__target *target = wf__engine_target(ctx->engine);
     wf__engine_counts count = { 0 };
     wf__disk *disk = wf__engine_disk(ctx->engine);

@@ -162,11 +162,15 @@ size_t wf_history(wf_context *ctx, wf_kernel_info *out, size_t cap)
     if (!ctx)
         return 0;
     size_t size = out && cap ? out->size : 0, n = 0;
+    if (out && cap && size < sizeof size) {
+        wf__error(ctx, WF_ERR_ARG, "wf_history: " WF__WRONG_SIZE);
+        return 0;
+    }
     wf__mutex_lock(&ctx->lock);
     wf__history *h = ctx->launcher->history;
     if (h && !out)
         n = (size_t)h->n;
-    else if (h && size >= sizeof(size_t)) { /* an older caller's struct may be shorter */
+    else if (h && size) { /* an older caller's struct may be shorter */
         n = cap < h->n ? cap : (size_t)h->n;
         for (size_t i = 0; i < n; ++i) {
             wf_kernel_info *info = &h->at[(h->first + h->n - n + i) % MOST];

@@ -57,11 +57,18 @@ static inline bool fits(const wf_kernel *k, uint32_t object, const wf_array *a)
            atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_STATE_READY;
 }
 
-static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_array *a, const char *function)
+/* True for a number of wf_arg_kind. */
+static bool is_kind(int32_t kind) { return kind >= WF_ARG_ARRAY && kind <= WF_ARG_U64; }
+
+static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, int32_t kind, const wf_array *a,
+                                const char *function)
 {
     const wf_array *formal = k->program.object[object].array;
     if (!a)
-        return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' needs an array", function, formal->name);
+        return wf__error(k->ctx, WF_ERR_ARG,
+                         is_kind(kind) ? "%s: '%s' needs an array"
+                                       : "%s: the argument '%s' has the kind %d, which no wf_arg_kind is",
+                         function, formal->name, (int)kind);
     if (a->ctx != k->ctx)
         return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' belongs to another context", function, formal->name);
     if (a->distributed ? !wf__array_computed(a, function) : !wf__array_usable(a, function))
@@ -85,7 +92,7 @@ static inline wf_status bind_array(const wf_kernel *k, uint32_t object, const wf
 {
     wf_array *a = arg->kind == WF_ARG_ARRAY ? arg->as.array : NULL;
     *out = a;
-    return a && fits(k, object, a) ? WF_OK : bind_odd_array(k, object, a, function);
+    return a && fits(k, object, a) ? WF_OK : bind_odd_array(k, object, arg->kind, a, function);
 }
 
 /* Binds an integer that a double would round. Only a parameter of 64 bits holds it. */
@@ -105,6 +112,9 @@ static wf_status bind_integer(const wf_kernel *k, uint32_t number, wf_dtype dtyp
 static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out, const char *function)
 {
     wf_dtype dtype = (wf_dtype)k->socket[k->program.object_n + number].dtype;
+    if (!is_kind(arg->kind))
+        return wf__error(k->ctx, WF_ERR_ARG, "%s: the argument '%s' has the kind %d, which no wf_arg_kind is", function,
+                         arg->name, (int)arg->kind);
     if (arg->kind > WF_ARG_NUMBER && wf_dtype_kind(dtype) != WF_KIND_FLOAT)
         return bind_integer(k, number, dtype, arg, out, function);
     double value = arg->kind == WF_ARG_I64     ? (double)arg->as.i64
@@ -257,7 +267,8 @@ wf_status wf_launch_with(const wf_kernel *k, wf_args args, const wf_launch_opts 
         return WF_ERR_ARG;
     if (opts && opts->size < sizeof *opts) { /* a caller of an older version */
         whole = (wf_launch_opts){ .size = sizeof whole };
-        memcpy(&whole, opts, opts->size);
+        if (!wf__take_options(&whole, sizeof whole, opts))
+            return wf__error(k->ctx, WF_ERR_ARG, "wf_launch: " WF__WRONG_SIZE);
         opts = &whole;
     }
     if (!wf__is_given(k->ctx, args.at, args.n, "wf_launch"))

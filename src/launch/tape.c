@@ -290,8 +290,8 @@ wf_status wf_custom_arrays(wf_context *ctx, const wf_array_rule *given, wf_array
     wf_array_rule rule = { .size = sizeof rule };
     if (!ctx)
         return WF_ERR_ARG;
-    if (given)
-        memcpy(&rule, given, given->size < sizeof rule ? given->size : sizeof rule);
+    if (!wf__take_options(&rule, sizeof rule, given))
+        return wf__error(ctx, WF_ERR_ARG, "wf_custom_arrays: " WF__WRONG_SIZE);
     rule.name = rule.name ? rule.name : "wf_custom_arrays";
     if (!wf__is_given(ctx, in.at, in.n, rule.name) || !wf__is_given(ctx, out.at, out.n, rule.name))
         return WF_ERR_ARG;

@@ -147,19 +147,20 @@ wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int 
     return a;
 }
 
-/* Returns the options of a caller, whose struct may be older and shorter. NULL = none. */
-static wf_place whole_place(const wf_place *place)
+/* Sets *given to the options of a caller. False with an error. */
+static bool take_place(wf_context *ctx, const char *function, const wf_place *place, wf_place *given)
 {
-    wf_place given = { 0 };
-    if (place)
-        memcpy(&given, place, place->size < sizeof given ? place->size : sizeof given);
-    return given;
+    *given = (wf_place){ .size = sizeof *given };
+    const bool taken = wf__take_options(given, sizeof *given, place);
+    if (!taken)
+        wf__error(ctx, WF_ERR_ARG, "%s: " WF__WRONG_SIZE, function);
+    return taken && wf__device_known(ctx, function, given->device);
 }
 
 wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place)
 {
-    const wf_place given = whole_place(place);
-    if (!ctx || !wf__device_known(ctx, "wf_empty", given.device))
+    wf_place given;
+    if (!ctx || !take_place(ctx, "wf_empty", place, &given))
         return NULL;
     if ((unsigned)given.memory > WF_MEMORY_MANAGED) {
         wf__error(ctx, WF_ERR_ARG, "wf_empty: there is no kind of memory %d", (int)given.memory);
@@ -239,8 +240,8 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
 {
     int64_t count;
     wf_array *a = NULL;
-    const wf_place given = whole_place(place);
-    if (ctx && wf__device_known(ctx, "wf_wrap", given.device) && acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
+    wf_place given = { .size = 0 };
+    if (ctx && take_place(ctx, "wf_wrap", place, &given) && acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
         if (!data && count)
             wf__error(ctx, WF_ERR_ARG, "wf_wrap: data is NULL");
         else if ((uintptr_t)data % wf_dtype_size(dtype))

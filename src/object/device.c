@@ -104,6 +104,8 @@ wf_status wf_get_device_info(wf_context *ctx, wf_device device, wf_device_info *
     wf_status status = WF_OK;
     if (!ctx || !info)
         return wf__error(ctx, WF_ERR_ARG, "wf_get_device_info: %s is NULL", ctx ? "info" : "ctx");
+    if (info->size < sizeof info->size)
+        return wf__error(ctx, WF_ERR_ARG, "wf_get_device_info: " WF__WRONG_SIZE);
     device = device ? device : ctx->device;
     if (wf__is_gpu(device))
         status = ask_gpu(ctx, device, &full);

@@ -298,8 +298,10 @@ wf_array *wf_empty_beside_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, 
     wf__beside as = { .like = NULL };
     if (!ctx)
         return NULL;
-    if (of)
-        memcpy(&given, of, of->size < sizeof given ? of->size : sizeof given);
+    if (!wf__take_options(&given, sizeof given, of)) {
+        wf__error(ctx, WF_ERR_ARG, "wf_empty_beside: " WF__WRONG_SIZE);
+        return NULL;
+    }
     if (!wf__device_known(ctx, "wf_empty_beside", given.device))
         return NULL;
     /* False: nothing is distributed, or the array cannot be made. */

@@ -197,8 +197,8 @@ void wf_custom_n(const wf_rule *rule, wf_vals in, wf_val *out)
 {
     custom c = { .g = graph_of(in) };
     wf_rule whole = { .size = sizeof whole };
-    if (rule)
-        memcpy(&whole, rule, rule->size < sizeof whole ? rule->size : sizeof whole);
+    if (!wf__take_options(&whole, sizeof whole, rule))
+        wf__poison(c.g, WF_ERR_ARG, "wf_custom: " WF__WRONG_SIZE);
     bool begun = begin(&c, rule ? &whole : NULL, in);
     if (!wf__is_list(c.g, out, c.outs, c.name))
         return;

@@ -242,8 +242,13 @@ static void check_space(wf_graph *g, const wf_space *given, bool indexed)
         wf__poison(g, WF_ERR_SHAPE, "wf_begin: the shape %s has a bad rank, a negative extent or too many points",
                    text);
     if (beyond)
-        wf__poison(g, WF_ERR_ARG, "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space %s",
-                   (unsigned)given->reduce, (int)given->shape.rank, text);
+        wf__poison(
+            g, WF_ERR_ARG,
+            given->reduce & WF_DROP_AXES
+                ? "wf_begin: .reduce (mask 0x%x) of the space of rank %d, %s, has WF_DROP_AXES, which is for array "
+                  "functions; arrays in WF_SECTION_POST may leave out the reduced axes"
+                : "wf_begin: .reduce (mask 0x%x) names axes beyond the %d of the space %s",
+            (unsigned)given->reduce, (int)given->shape.rank, text);
 }
 
 static void check_device(wf_graph *g, const wf_space *given)
@@ -277,8 +282,7 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     if (!ctx)
         return NULL;
     wf_space given = { .size = sizeof given };
-    if (space)
-        memcpy(&given, space, space->size < sizeof given ? space->size : sizeof given);
+    const bool taken = wf__take_options(&given, sizeof given, space);
     wf_graph *g = take_spare(ctx);
     if (!g) {
         wf__error(ctx, WF_ERR_MEMORY, "out of memory for a recording");
@@ -293,6 +297,8 @@ wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space)
     reset_graph(g, ctx, &given);
     reset_recording(ctx, &given, indexed, &g->program.rec);
     enlist(ctx, g);
+    if (!taken)
+        wf__poison(g, WF_ERR_ARG, "wf_begin: " WF__WRONG_SIZE);
     check_space(g, &given, indexed);
     check_device(g, &given);
     set_options(g, &given);
@@ -333,13 +339,17 @@ wf_status wf__graph_finish(wf_graph *g)
 
 bool wf__graph_launchable(wf_graph *g, const char *function)
 {
-    for (uint32_t i = 0; i < g->program.object_n; ++i)
-        if (g->program.object[i].array->name) {
-            wf__error(g->ctx, WF_ERR_ARG, "%s: '%s' is a formal, which only wf_launch can bind; say wf_compile",
-                      function, g->program.object[i].array->name);
-            return false;
-        }
-    return true;
+    uint32_t i = 0;
+    while (i < g->program.object_n && !g->program.object[i].array->name)
+        ++i;
+    if (i == g->program.object_n)
+        return true;
+    wf__str text = { 0 };
+    wf__str_addf(&text, "%s: '%s' is a formal, which only wf_launch can bind; say wf_compile", function,
+                 g->program.object[i].array->name);
+    wf__program_error(g->ctx, &g->program, WF_ERR_ARG, wf__str_get(&text), WF_SECTION_CALL, NULL);
+    wf__str_free(&text);
+    return false;
 }
 
 /* ---- arrays and parameters ---- */

@@ -296,6 +296,14 @@ static wf_val reduce(wf_join join, wf_val v, wf_axes axes, const char *function)
         return g ? wf__no_value(g) : v; /* a number is a value of one element */
     wf__ir *ir = wf__graph_ir(g);
     wf_shape shape = ir->shape[wf__shape_of(ir, value)];
+    if (axes & WF_DROP_AXES) {
+        wf__poison(
+            g, WF_ERR_ARG,
+            "%s: WF_DROP_AXES is for array functions; the axes of a value stay with extent 1, and wf_reshape leaves "
+            "them out",
+            function);
+        return wf__no_value(g);
+    }
     if (wf__axes_beyond(axes, shape.rank) || (!axes && shape.rank)) {
         char text[160];
         wf_shape_text(&shape, text, sizeof text);

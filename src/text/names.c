@@ -295,6 +295,9 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
     if (arg && arg->kind == WF_ARG_NUMBER)
         return wf__tval_number(arg->as.num, false);
+    if (arg && (arg->kind < WF_ARG_ARRAY || arg->kind > WF_ARG_U64))
+        return wf__text_mistake(r, WF_ERR_ARG, node->at, "the argument '%s' has the kind %d, which no wf_arg_kind is",
+                                arg->name, (int)arg->kind);
     if (arg && arg->kind > WF_ARG_NUMBER) /* its bits are those of as.i64 for both */
         return wf__tval_node(wf_const_i64(r->graph, arg->kind == WF_ARG_I64 ? WF_I64 : WF_U64, arg->as.i64));
     if (arg && arg->kind == WF_ARG_ARRAY)

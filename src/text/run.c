@@ -8,8 +8,8 @@
 wf_graph *wf__text_begin(wf_context *ctx, wf__recorder *r, bool points, const wf_space *options)
 {
     wf_space space = { .size = sizeof space };
-    if (options)
-        memcpy(&space, options, options->size < sizeof space ? options->size : sizeof space);
+    if (!wf__take_options(&space, sizeof space, options))
+        return r->graph = wf_begin_with(ctx, options); /* it has the message */
     wf_shape shape;
     wf_graph *graph = r->graph = wf_begin_with(ctx, &space);
     if (!points || !graph || space.indexed || space.shape.rank > 0 || !wf__text_space(r, &shape))

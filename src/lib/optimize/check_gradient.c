@@ -313,6 +313,8 @@ wf_status wf_check_gradient_with(wf_context *ctx, wf_arrays params, wf_loss *los
     checking c = { .ctx = ctx, .loss = loss, .user = user };
     if (!ctx)
         return WF_ERR_ARG;
+    if ((options && options->size < sizeof options->size) || (worst && worst->size < sizeof worst->size))
+        return wf_error(ctx, WF_ERR_ARG, "wf_check_gradient: the size of a struct is wrong; set .size");
     if (options)
         memcpy(&c.o, options, options->size < sizeof c.o ? options->size : sizeof c.o);
     wf_status status = complete(&c);
