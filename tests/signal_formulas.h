@@ -53,7 +53,7 @@ typedef struct optics {
 static inline double expected_ctf(const optics *o, double gy, double gx, double *turns)
 {
     const long double pi = 3.141592653589793238462643L, c = 299792458.0L, h = 6.62607015e-34L, e = 1.602176634e-19L,
-                      m = 9.1093837015e-31L;
+                      m = 9.1093837139e-31L;
     long double ev = o->kv * 1e3L * e, lambda = h * c / sqrtl(ev * (2 * m * c * c + ev)) * 1e10L;
     long double gg = (long double)gx * gx + (long double)gy * gy, phi = atan2l(gy, gx);
     long double z = (o->dz + o->a * cosl(2 * (phi - o->angle))) * 1e4L;

@@ -36,8 +36,8 @@ static wf_ctf ctf_of(void)
 
 static double wavelength(void)
 {
-    /* electrons of 300 kV, from CODATA 2018 by long double arithmetic */
-    return 0.019687489006848796;
+    /* electrons of 300 kV, from CODATA 2022 by decimal arithmetic */
+    return 0.019687488996516036;
 }
 
 static double defocus(double gy, double gx) /* Angstrom */
