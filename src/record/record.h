@@ -211,6 +211,13 @@ wf_status wf__cannot_begin(wf_context *ctx, const wf__program *p, const char *te
 static inline bool wf__is_pair(wf_val v) { return (uint64_t)(uintptr_t)v.h.graph >> 48 != 0; }
 /* Returns the recording of a value; NULL for a number or a pair. */
 static inline wf_graph *wf__graph_of(wf_val v) { return wf__is_pair(v) ? NULL : v.h.graph; }
+/* NULL = not a variable of the recording that goes on. */
+static inline wf__variable *wf__variable_of(wf_var var)
+{
+    const wf_graph *g = wf__graph_of((wf_val){ var });
+    const uint32_t number = g && var.num < 0 ? wf__variable_number(g, var.num) : UINT32_MAX;
+    return g && number < g->var_n ? &g->var[number] : NULL;
+}
 double wf__pair_imag(wf_val v);
 /* Computes an operation of numbers and pairs in c128. Returns NaN where the operation has no complex form. */
 wf_val wf__on_pairs(unsigned op, const wf_val *v);
@@ -260,8 +267,6 @@ bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, bool any
 bool wf__axis_of(wf_graph *g, int *axis, int rank, const char *function);
 
 /* ---- variable.c ---- */
-/* NULL = not a variable of the recording that goes on. */
-wf__variable *wf__variable_of(wf_var var);
 wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory */
 /* The contract of an operator (launch/apply.c). wf__set_contract makes a variable part of it. wf__was_set: true if a
  * path has set the variable; wf__surely_set: true if every path to here has. */

@@ -38,13 +38,6 @@ wf_val wf_get(wf_var var)
 }
 
 /* ---- the contract of an operator ---- */
-wf__variable *wf__variable_of(wf_var var)
-{
-    const wf_graph *g = wf__graph_of((wf_val){ var });
-    const uint32_t number = g && var.num < 0 ? wf__variable_number(g, var.num) : UINT32_MAX;
-    return g && number < g->var_n ? &g->var[number] : NULL;
-}
-
 void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand)
 {
     wf__variable *x = wf__variable_of(var);
