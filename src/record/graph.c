@@ -86,11 +86,12 @@ static void pass_ids(const wf_graph *g, wf__graphs *graphs)
     graphs->ids = last < WF__SECTION_IDS / 2 ? last : 0;
 }
 
-/* Fails all sections, so that nothing can be recorded. */
+/* Fails all sections, so that nothing can be recorded. Without a text, since wf__may_end has one: this runs for each
+ * recording. */
 static void fail_sections(wf_graph *g)
 {
     for (int k = 0; k < WF__SECTIONS; ++k)
-        wf__ir_fail(&g->program.rec.section[k], WF_ERR_CONTRACT, "the recording has ended");
+        g->program.rec.section[k].status = WF_ERR_CONTRACT;
 }
 
 static void enlist(wf_context *ctx, wf_graph *g)
