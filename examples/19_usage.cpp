@@ -1,8 +1,11 @@
-// C++17 with operators, by weft.hpp: a convolution, a masked mean, atomic operations, derivatives, a fixed point.
+// C++17 with operators, by weft.hpp: a convolution, a masked mean, atomic operations, derivatives, a fixed point, loops,
+// a prepared kernel, complex numbers.
 #include "weft/weft.hpp"
 #include <cmath>
+#include <complex>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <vector>
 using namespace weft;
 
@@ -138,6 +141,71 @@ static int test_optimize(context &ctx)
     return wrong;
 }
 
+// The steps that 3 n + 1 takes to 1, by a prepared kernel, and those of them that are odd; 0 and 0 for n = 0.
+static int test_control(context &ctx)
+{
+    const std::int64_t numbers[6] = { 0, 1, 2, 7, 27, 97 }, want[6] = { 0, 0, 1, 16, 111, 118 };
+    const std::int64_t want_odd[6] = { 0, 0, 0, 5, 41, 43 };
+    std::int64_t steps[6], odd_steps[6];
+    graph g(ctx, shape({ 6 }), WF_HERE);
+    wf_array *n = g.formal("n", WF_I64, 1), *out = g.formal("steps", WF_I64, 1), *odd = g.formal("odd", WF_I64, 1);
+    val i = g.index(0), first = g.read(n, i), most = g.param("most", WF_I64, 0);
+    var x = g.local(WF_I64, first), count = g.local(WF_I64, 0), odds = g.local(WF_I64, 0);
+    g.if_(!(first == 0), [&] {
+        g.while_([&] { return (x != 1) & (count < most); },
+                 [&] {
+                     g.if_else(
+                         x % 2 == 0, [&] { x = idiv(x, 2); },
+                         [&] {
+                             x = x * 3 + 1;
+                             odds += 1;
+                         });
+                     count += 1;
+                 });
+    });
+    g.write(out, count, i);
+    g.write(odd, odds, i);
+    const kernel k(g.compile());
+    array from = ctx.wrap(numbers, { 6 }), to = ctx.wrap(steps, { 6 }), to_odd = ctx.wrap(odd_steps, { 6 });
+    int wrong = k.launch({ arg("n", from), arg("steps", to), arg("odd", to_odd), arg("most", 1000) }) != WF_OK;
+    for (int j = 0; j < 6; ++j)
+        wrong += steps[j] != want[j] || odd_steps[j] != want_odd[j];
+    wrong += k.launch({ arg("n", to), arg("steps", from), arg("odd", to_odd), arg("most", 1000) }) == WF_OK;
+    wf_clear_error(ctx); // the memory of `from` is constant
+    wrong += g.run() != WF_ERR_CONTRACT || g.compile() || !std::strstr(wf_last_message(ctx), "has ended");
+    wf_clear_error(ctx);
+    return wrong;
+}
+
+// Sums of powers of complex numbers, by a loop that is recorded once, and by one of C++, which is recorded turn by turn.
+static int test_sums(context &ctx)
+{
+    const std::complex<double> z[2] = { { 0.5, 0.25 }, { -1, 0.5 } };
+    std::complex<double> got[2][2];
+    graph g(ctx, shape({ 2 }));
+    val i = g.index(0), x = g.read(ctx.wrap(z, { 2 }), i), power = x, sum = x;
+    var looped = g.local(WF_C128, x), turn = g.local(WF_C128, x);
+    for (int n = 2; n <= 5; ++n) {
+        power *= x;
+        sum += power;
+    }
+    g.for_(2, 6, [&](const val &) {
+        turn *= x;
+        looped += turn;
+    });
+    array out = ctx.wrap(&got[0][0], { 2, 2 });
+    g.write(out, sum, i, 0);
+    g.write(out, looped, i, 1);
+    int wrong = g.run() != WF_OK;
+    for (int j = 0; j < 2; ++j) {
+        const std::complex<double> want = z[j] * (1.0 + z[j] * (1.0 + z[j] * (1.0 + z[j] * (1.0 + z[j]))));
+        wrong += std::abs(got[j][0] - want) > 1e-14 || std::abs(got[j][1] - want) > 1e-14;
+    }
+    if (wrong)
+        std::fprintf(stderr, "sums: %s\n", wf_last_message(ctx));
+    return wrong;
+}
+
 int main()
 {
     std::vector<float> image(H * W), window(K * K), result(H * W);
@@ -192,6 +260,8 @@ int main()
     wrong += test_roots(ctx);
     wrong += test_derivatives(ctx);
     wrong += test_optimize(ctx);
+    wrong += test_control(ctx);
+    wrong += test_sums(ctx);
     std::printf("usage on %s, %d cores: %d wrong of %d, mean %.6f (%.6f)\n", here.name ? here.name : "?",
                 int(here.processors), wrong, H * W, got, want / n);
     return wrong != 0;

@@ -74,17 +74,22 @@ WF_API bool wf_number_fits(double value, wf_dtype dtype);
 
 /* A device; 0 = the context's default, for wf_wrap WF_CPU. */
 typedef int32_t wf_device;
+#ifdef __cplusplus
+#define WF__DEVICE(n) (wf_device(n))
+#else
+#define WF__DEVICE(n) ((wf_device)(n))
+#endif
 /* The processor. */
-#define WF_CPU ((wf_device)1)
+#define WF_CPU WF__DEVICE(1)
 /* The reference interpreter: one thread, any machine, the same results. */
-#define WF_INTERP ((wf_device)2)
+#define WF_INTERP WF__DEVICE(2)
 /* NVIDIA GPU number n, by its driver, which is opened at the first use. Arrays are in the GPU's memory.
  * Results have the same bits as elsewhere, except sums of floats where points of an accumulation meet.
  * Waits: work without a stream is done in order; streams run side by side (stream.h). */
-#define WF_GPU(n) ((wf_device)(256 + (n)))
+#define WF_GPU(n) WF__DEVICE(256 + (n))
 /* The same by the PTX emulator (docs/emulator.md): slow, on any machine.
  * Errors: finds accesses out of bounds, reads of memory that nothing has written, and data races. */
-#define WF_GPU_EMU(n) ((wf_device)(512 + (n)))
+#define WF_GPU_EMU(n) WF__DEVICE(512 + (n))
 
 #define WF_MAX_RANK 8
 typedef struct wf_shape {
