@@ -53,7 +53,7 @@ static void test_collatz(void **state)
     assert_int_equal(wf_val_shape(wf_get(steps)).dim[0], 10000);
     /* a state that no turn changes stays the same value */
     const wf__ir *ir = wf__graph_ir(g);
-    assert_int_equal(ir->node[(wf__ref)wf_get(fixed).h.num].op, WF__CONST);
+    assert_int_equal(ir->node[wf__node_of(g, wf_get(fixed).h.num)].op, WF__CONST);
     wf_array *each = wf_keep(steps), *sum = wf_keep(wf_sum(steps, WF_ALL_AXES));
     OK(ctx, wf_run(g));
     int64_t total = 0;

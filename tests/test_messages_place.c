@@ -3,6 +3,7 @@
  *
  * ctest: devices
  */
+#include "record/record.h"
 #include "on_devices.h"
 
 /* ---- at launches: x is f32 (3), y f32 (2, 5), big has too many points with any other; sums and cells are one array ---- */
@@ -254,10 +255,11 @@ static void test_evaluations(void **state)
             wf_out(g, x, wf_add(sum, named ? wf_label(wf_in(g, a), "pixels") : wf_in(g, a)));
             OK(ctx, wf_eval(g));
         }
-        uint32_t first = (uint32_t)wf_const(g, WF_F32, 12345).h.num, last = 0;
+        const double before = g->first_id; /* numbers of earlier recordings */
+        uint32_t first = (uint32_t)(wf_const(g, WF_F32, 12345).h.num - before), last = 0;
         WF_IF (g, wf_param(g, "on", WF_BOOL, 1)) {
             wf_out(g, a, 4);
-            last = (uint32_t)wf_const(g, WF_F32, 54321).h.num;
+            last = (uint32_t)(wf_const(g, WF_F32, 54321).h.num - before);
             wf_out(g, square, wf_in(g, a));
         }
         WF_END(g);
