@@ -499,6 +499,12 @@ def test_slopes_where_roots_are_zero():
         lambda half: edge(shapes.sdf_cylinder((y, x), half[0], half[1])),
     ):
         assert numpy.allclose(weft.grad(solid)(at), differences(solid, at), rtol=1e-6)
+    for solid in (
+        lambda p: weft.sum(shapes.sdf_box((p[0], p[1]), (2.0, 3.0))),
+        lambda p: weft.sum(shapes.sdf_cylinder((p[0], p[1]), 3.0, 2.0)),
+    ):
+        assert numpy.allclose(weft.grad(solid)(numpy.array([2.0, 1.0])), [1, 0])  # on a side, as on both sides of it
+        assert numpy.allclose(weft.grad(solid)(numpy.array([0.5, -3.0])), [0, -1])
     weight = lambda v: weft.sum(weft.signal.fsc_weight(v))
     slopes = weft.grad(weight)(numpy.array([0.0, 0.5, -0.1]))
     assert numpy.allclose(slopes, [0, 1 / ((2 / 3) ** 0.5 * 1.5**2), 0])

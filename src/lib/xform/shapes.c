@@ -31,7 +31,8 @@ static wf_val beyond(const wf_val *q, size_t n)
         out[d] = wf_max(q[d], 0);
         inside = d ? wf_max(inside, q[d]) : inside;
     }
-    return wf_add(norm(out, n), wf_min(inside, 0));
+    /* On a side, where the norm has the derivative 0, the distance inside has that of both sides. */
+    return wf_add(norm(out, n), wf_select(wf_gt(inside, 0), 0, inside));
 }
 
 #undef wf_sdf_sphere
