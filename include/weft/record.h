@@ -42,10 +42,9 @@ typedef struct wf_space {
     int32_t columns;
 } wf_space;
 /* Begins a recording. In C say wf_begin(ctx, .shape = ...), whose options are the fields of wf_space.
- * Owns: wf_run, wf_compile or wf_drop consumes the graph, once. A later one of them is WF_ERR_CONTRACT as long as the
- * context has the graph's memory and has not begun another recording in it; what else is said to it is ignored.
- * Values and variables end with it; later recordings refuse them.
- * Errors: NULL without a context or memory; wrong options poison the graph.
+ * Owns: wf_run, wf_compile or wf_drop consumes the graph, once. Its values and variables end with it.
+ * Errors: NULL without a context or memory; wrong options poison the graph. Later recordings refuse values that ended;
+ * a second end is WF_ERR_CONTRACT until another recording begins in the graph's memory.
  * Threads: one thread records.
  * Example: wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(h, w)); */
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);

@@ -392,7 +392,8 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
 /* Returns b, with 0 for NaN: the sign of a NaN is no result, so copysign must not read it. */
 static wf__ref without_nan(wf__ir *ir, wf__ref b)
 {
-    return wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_ne, b, b), wf__const_f64(ir, wf__dtype(ir, b), 0), b);
+    const wf__ref nan = wf__op2(ir, WF__OP_ne, b, b), zero = wf__const_f64(ir, wf__dtype(ir, b), 0);
+    return wf__op3(ir, WF__OP_select, nan, zero, b);
 }
 
 static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val c)

@@ -198,7 +198,8 @@ wf__ref wf__m_lgamma_negative(const wf__math *m, wf__ref x)
     wf__ref log_pi = m_k(w, 0x1.250d048e7a1bdp+0), log_y = wf__m_log(w, y), l = m_add(w, wf__m_log(w, sine), log_y);
     wf__ref r = m_sub(w, log_pi, l);
     r = m_sub(w, r, log_gamma(w, m->wide, y));
-    r = m_select(w, m_lt(w, y, 0x1p-60), m_neg(w, log_y), r);
+    wf__ref tiny = m_lt(w, y, 0x1p-60);
+    r = m_select(w, tiny, m_neg(w, log_y), r);
     wf__ref infinite = m_eq(w, y, INFINITY), pole = m_eq(w, sine, 0);
     pole = m_both(w, pole, m_gt(w, y, 0.5));
     infinite = m_op2(w, WF__OP_or, infinite, pole);
