@@ -1,11 +1,10 @@
 /* compact.c - removes the nodes that are out of use from a recording that wf_eval has run many times. The other nodes
  * move together, so that memory and the cost of an evaluation do not grow with the number of evaluations.
  *
- * Values that the program holds refer to nodes by ids, and no id is used twice, nor by a later recording of the context (wf__graphs.ids). At first
- * the id of node r is r + g->id_distance. Once
- * nodes have moved, g->id[] holds the ids of the first g->moved nodes, in ascending order; the id of a later node r is
- * r + g->id_distance. The last of the moved nodes has no id. It stands for all nodes out of use, which a variable may
- * hold.
+ * Values that the program holds refer to nodes by ids, and no id is used twice, nor by a later recording of the
+ * context (wf__graphs.ids). At first the id of node r is r + g->id_distance. Once nodes have moved, g->id[] holds the
+ * ids of the first g->moved nodes, in ascending order; the id of a later node r is r + g->id_distance. The last of
+ * the moved nodes has no id. It stands for all nodes out of use, which a variable may hold.
  */
 #include "record/record.h"
 #include "ir/pass/pass.h"
