@@ -271,5 +271,5 @@ for holds in 'i32(x)*16777216 -o wide.mrc' 'i32(x)*16777217 -o wide.npy' 'i32(x)
     'f64(x)/3 -o wide.mrc' 'i32(x)*16777217 --dtype f32 -o wide.mrc' 'x/(0*f64(x)) -o wide.mrc'; do
     # shellcheck disable=SC2086
     "$WEFT" calc $holds --shape 1,6 2> warning.txt
-    [ ! -s warning.txt ] || die "$holds: $(cat warning.txt)"
+    if grep 'warning: wide' warning.txt; then die "$holds: $(cat warning.txt)"; fi
 done
