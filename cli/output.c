@@ -98,8 +98,10 @@ void warn_of_changes(wf_context *ctx, const wf_array *array, const char *path, c
     const char *from = wf_dtype_name(of);
     char text[160];
     if (meta->store_as != WF_STORED_DEFAULT || wf_probe(ctx, path, NULL, &in, NULL) != WF_OK || in != WF_F32 ||
-        of == in)
-        return wf_clear_error(ctx);
+        of == in) {
+        wf_clear_error(ctx);
+        return;
+    }
     bool integers = wf_dtype_kind(of) == WF_KIND_SIGNED || wf_dtype_kind(of) == WF_KIND_UNSIGNED;
     if (integers) /* casts saturate, so the largest integer would come back from the power of 2 above */
         snprintf(text, sizeof text, "changed = i64(count(%s(f32(a)) != a || f32(a) >= 2.0**%d))", from,

@@ -1,8 +1,11 @@
-/* macros.h - the macros of C: conversion of operands, lists, named captures. C++ has none of them.
+/* macros.h - the macros of C: conversion of operands, lists, named captures. C++ has WF_HERE alone.
  * Reference: docs/reference/macros.md */
 #ifndef WF_MACROS_H
 #define WF_MACROS_H
 #include "weft/types.h"
+#define WF__STR(x) WF__STR_(x)
+#define WF__STR_(x) #x
+#define WF_HERE __FILE__ ":" WF__STR(__LINE__)
 #ifndef __cplusplus
 #if defined(__GNUC__)
 #pragma GCC system_header /* operands elide braces on purpose */
@@ -48,9 +51,6 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define WF__MAP14(M, a, ...) M(a), WF__MAP13(M, __VA_ARGS__)
 #define WF__MAP15(M, a, ...) M(a), WF__MAP14(M, __VA_ARGS__)
 #define WF__MAP16(M, a, ...) M(a), WF__MAP15(M, __VA_ARGS__)
-#define WF__STR(x) WF__STR_(x)
-#define WF__STR_(x) #x
-#define WF_HERE __FILE__ ":" WF__STR(__LINE__)
 #define WF__REST(first, ...) __VA_ARGS__ /* WF__REST(__VA_ARGS__, tail): never empty */
 #define WF__FIRST(...) WF__FIRST_(__VA_ARGS__, 0)
 #define WF__FIRST_(first, ...) first

@@ -275,7 +275,8 @@ static void find_best_tile(const study *s, int *rows, int *columns)
         return; /* the smallest tile is always possible */
     int crossed = s->crossed && !s->body->red_n ? crossed_rows(s, place) : 0;
     bool one_column = moves_records(s) && !s->body->red_n;
-    /* Loads flush half a line of a row that is stored past the cache. */
+    /* Stores past the cache fill one row after the other: loads from the like places of a page flush what of a line is
+     * stored, and several rows have more such lines. */
     bool one_row = s->body->rank < 2 || s->body->red_n || s->load_n == s->group_n || s->g->options->nontemporal ||
                    loads_of_row(s, place) < WF__TILE_LOADS_OF_ROW;
     for (size_t i = 0; i < WF__COUNT(candidate) && crossed < 2; i++) {

@@ -80,24 +80,33 @@ static bool has_window(const wf__gen *g, unsigned dtype, unsigned border)
     return border != WF_BORDER_PERIODIC && wf__has_permutation(g, dtype);
 }
 
+/* The element of an index i before the row, and of one behind it, with the modes that turn round at its ends. The element
+ * at an end is repeated with one of them. */
+static val mirrored_before(wf__gen *g, unsigned border, val i)
+{
+    return g_sub(g, g_i64(g, border == WF_BORDER_REFLECT ? 0 : -1), i);
+}
+
+static val mirrored_behind(wf__gen *g, unsigned border, val i, val dim)
+{
+    return g_sub(g, g_sub(g, g_add(g, dim, dim), g_i64(g, border == WF_BORDER_REFLECT ? 2 : 1)), i);
+}
+
 /* The element that the border mode finds for index i, which is at most the length of the row beyond an end. */
 static val near_element(wf__gen *g, unsigned border, val i, val dim)
 {
     const val last = g_sub(g, dim, g_i64(g, 1)), zero = g_i64(g, 0);
     if (border == WF_BORDER_CLAMP)
         return g_smaller(g, g_larger(g, i, zero), last);
-    const int64_t skip = border == WF_BORDER_REFLECT ? 1 : 0; /* the element at the end is not repeated */
-    const val before = g_sub(g, g_i64(g, skip - 1), i);
-    const val behind = g_sub(g, g_sub(g, g_add(g, dim, dim), g_i64(g, 1 + skip)), i);
-    i = g_select(g, g_icmp(g, LLVMIntSGT, i, last), behind, i);
-    return g_select(g, g_icmp(g, LLVMIntSLT, i, zero), before, i);
+    const val near = g_select(g, g_icmp(g, LLVMIntSGT, i, last), mirrored_behind(g, border, i, dim), i);
+    const val before = mirrored_before(g, border, i);
+    return g_select(g, g_icmp(g, LLVMIntSLT, i, zero), before, near);
 }
 
 /* Which element of the window each lane gets. low, high: the indices of the first and the last element of the window. */
 static val lanes_of_window(wf__gen *g, const wf__edge_run *r, val dim, val low, val high)
 {
     const val lane = wf__gen_iota(g, g->i32, g->width, 0, 1);
-    const int64_t skip = r->border == WF_BORDER_REFLECT ? 1 : 0;
     if (r->border == WF_BORDER_CLAMP) {
         const val width = g_i64(g, g->width), shift = g_sub(g, r->base, low);
         const val near = g_smaller(g, g_larger(g, shift, g_i64(g, -g->width)), width);
@@ -105,8 +114,10 @@ static val lanes_of_window(wf__gen *g, const wf__edge_run *r, val dim, val low, 
         val most = wf__gen_splat(g, g->L->BuildTrunc(g->b, g_sub(g, high, low), g->i32, ""), g->width);
         return g_smaller(g, g_larger(g, at, wf__gen_int(g, g->i32, g->width, 0)), most);
     }
-    val at[3] = { r->base, g_sub(g, g_i64(g, skip - 1), r->base),
-                  g_sub(g, g_sub(g, g_add(g, dim, dim), g_i64(g, 1 + skip)), r->base) };
+    val at[3]; /* of lane 0, were it inside, before or behind the row */
+    at[0] = r->base;
+    at[1] = mirrored_before(g, r->border, r->base);
+    at[2] = mirrored_behind(g, r->border, r->base, dim);
     for (int i = 0; i < 3; i++) {
         at[i] = wf__gen_splat(g, g->L->BuildTrunc(g->b, g_sub(g, at[i], low), g->i32, ""), g->width);
         at[i] = i == 0 ? g_add(g, at[i], lane) : g_sub(g, at[i], lane);
@@ -153,11 +164,9 @@ static val load_runs(wf__gen *g, const edge *e, const wf__edge_run *r)
             v = load_run(g, e, WF__ASCENDING, g_add(g, e->base, e->dim), r->before, v);
         return load_run(g, e, WF__ASCENDING, g_sub(g, e->base, e->dim), r->behind, v);
     }
-    int64_t skip = e->border == WF_BORDER_REFLECT ? 1 : 0; /* the element at the end is not repeated */
-    val twice = g_add(g, e->dim, e->dim);
     if (any_before)
-        v = load_run(g, e, WF__DESCENDING, g_sub(g, g_i64(g, skip - 1), e->base), r->before, v);
-    return load_run(g, e, WF__DESCENDING, g_sub(g, g_sub(g, twice, g_i64(g, 1 + skip)), e->base), r->behind, v);
+        v = load_run(g, e, WF__DESCENDING, mirrored_before(g, e->border, e->base), r->before, v);
+    return load_run(g, e, WF__DESCENDING, mirrored_behind(g, e->border, e->base, e->dim), r->behind, v);
 }
 
 static val load_scattered(wf__gen *g, const edge *e)

@@ -22,7 +22,7 @@ typedef struct wf__graphs { /* the recordings of a context, under its lock */
     wf_graph *open;         /* in progress */
     wf_graph *spare;        /* recordings that have ended, kept for their memory */
     uint32_t spares;
-    double ids; /* number of ids used by the recordings that have ended; a new one continues behind them */
+    double ids; /* the largest id of the recordings that have ended; the ids of the next recording are larger */
 } wf__graphs;
 
 /* ---- recordings ---- */

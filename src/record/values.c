@@ -357,7 +357,7 @@ static WF__APART wf_val of_numbers(unsigned op, const wf_val *v)
                                                       : of_numbers(WF__OP_atan2, point);
     }
     if (op == WF__OP_copysign && v[1].h.num != v[1].h.num)
-        bits[1] = 0; /* see without_nan */
+        bits[1] = 0; /* the sign of a NaN is no result */
     unsigned t = integer ? WF_I64 : WF_F64;
     if (wf__op_expands(op, t)) {
         wf__ir ir;

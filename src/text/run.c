@@ -9,7 +9,7 @@ wf_graph *wf__text_begin(wf_context *ctx, wf__recorder *r, bool points, const wf
 {
     wf_space space = { .size = sizeof space };
     if (!wf__take_options(&space, sizeof space, options))
-        return r->graph = wf_begin_with(ctx, options); /* it has the message */
+        return r->graph = wf_begin_with(ctx, options); /* its graph has the message */
     wf_shape shape;
     wf_graph *graph = r->graph = wf_begin_with(ctx, &space);
     if (!points || !graph || space.indexed || space.shape.rank > 0 || !wf__text_space(r, &shape))

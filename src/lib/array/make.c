@@ -41,29 +41,19 @@ wf_array *wfl_array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf
     return NULL;
 }
 
-/* True if an array of shape `from` broadcasts to shape `to`; else false with an error. */
-static bool broadcasts(wf_context *ctx, const wf_shape *from, const wf_shape *to)
-{
-    const int more = to->rank - from->rank;
-    bool fits = more >= 0;
-    for (int d = 0; d < from->rank && fits; d++)
-        fits = from->dim[d] == 1 || from->dim[d] == to->dim[d + more];
-    char have[160], want[160];
-    wf_shape_text(from, have, sizeof have);
-    wf_shape_text(to, want, sizeof want);
-    if (!fits)
-        wfl_array_fail(ctx, WF_ERR_SHAPE, "wf_array_assign: %s does not broadcast to %s", have, want);
-    return fits;
-}
-
 wf_status wf_array_assign(wf_array *to, const wf_array *from)
 {
     wf_context *ctx = wf_array_context(to);
     if (!ctx || !wfl_array_known(to, "wf_array_assign") || !wfl_array_known(from, "wf_array_assign"))
         return WF_ERR_ARG;
-    wf_shape target = wf_array_shape(to), source = wf_array_shape(from);
-    if (from && !broadcasts(ctx, &source, &target))
+    wf_shape target = wf_array_shape(to), source = wf_array_shape(from), both;
+    if (from && !(wfl_batch_broadcast(&source, 0, &target, 0, &both) && wfl_same_shape(&both, &target))) {
+        char have[160], want[160];
+        wf_shape_text(&source, have, sizeof have);
+        wf_shape_text(&target, want, sizeof want);
+        wfl_array_fail(ctx, WF_ERR_SHAPE, "wf_array_assign: %s does not broadcast to %s", have, want);
         return WF_ERR_SHAPE;
+    }
     wf_graph *g = wfl_begin(ctx, "wf_array_assign");
     wf_val v = wf_in(g, from);
     if (from && !wfl_same_shape(&target, &source)) {

@@ -345,6 +345,9 @@ static wf_status search_line(const wf_ctf_search *s, const contrast *c, candidat
     return status;
 }
 
+/* The defocus of the search that is closest to this one. */
+static double within(const wf_ctf_search *s, double defocus) { return fmin(fmax(defocus, s->least), s->most); }
+
 /* The best candidate of the plane on a grid around a defocus. */
 static wf_status search_grid(const wf_ctf_search *s, const contrast *c, candidate *best)
 {
@@ -359,8 +362,8 @@ static wf_status search_grid(const wf_ctf_search *s, const contrast *c, candidat
             for (int k = 0; k < (a ? ANGLES : 1); ++k) {
                 double size = part[a] * s->astigmatism, angle = 2 * 3.14159265358979323846 * k / ANGLES;
                 double reach = fmax(0.06, s->astigmatism), by = reach * (2.0 * d / (DEFOCI - 1) - 1);
-                double defocus = fmin(fmax(best->of[DEFOCUS] + by, s->least), s->most);
-                all[n++] = (candidate){ .of = { defocus, size * cos(angle), size * sin(angle) } };
+                all[n++] =
+                    (candidate){ .of = { within(s, best->of[DEFOCUS] + by), size * cos(angle), size * sin(angle) } };
             }
     wf_status status = compare(s, c->plane, all, n);
     if (status == WF_OK)
@@ -384,7 +387,7 @@ static wf_status refine(const wf_ctf_search *s, const contrast *c, candidate *be
             candidate near = *best;
             for (int k = 0; k < PARAMETERS; ++k)
                 near.of[k] += step * by[k];
-            near.of[DEFOCUS] = fmin(fmax(near.of[DEFOCUS], s->least), s->most);
+            near.of[DEFOCUS] = within(s, near.of[DEFOCUS]);
             if ((by[1] || by[2]) && hypot(near.of[ALONG], near.of[ACROSS]) > s->astigmatism)
                 continue;
             all[n++] = near;
