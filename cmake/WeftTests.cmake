@@ -40,6 +40,7 @@
 #   failures            The test makes allocations or calls of the system fail, or feeds broken input. Such tests are
 #                       long, too, but the address sanitizer runs them.
 #   values              The test compares many values. The address sanitizer does not see its run on the emulated GPU.
+#   no_llvm             The test is for builds without LLVM, too. The other tests run once more with WEFT_LLVM=none.
 #
 # Besides, a run on the emulated GPU has the label `emulated`; the two other kinds of runs, `driver` and `baseline`. The
 # word `devices` is a label, too.
@@ -63,7 +64,7 @@ if(WEFT_SANITIZE) # sanitizers do not see the code of kernels, so its optimisati
 endif()
 # Optimised code that other tests have compiled would take the place of baseline code, hence a cache of their own.
 set(both_tiers WEFT_TIERED=1 WEFT_CACHE=${cache}/tiers)
-set(label_words threads gpu codegen no_kernels long failures values)
+set(label_words threads gpu codegen no_kernels long failures values no_llvm)
 set(run_words devices sm_70 sm_100 driver baseline first_tier two_tiers)
 
 add_test(NAME fresh_cache COMMAND ${CMAKE_COMMAND} -E rm -rf ${cache})
@@ -139,7 +140,7 @@ set(weft_replace_libc test_after_failure test_each test_io_distributed_zarr test
 function(weft_internal target)
     weft_flags(${target})
     if(WEFT_SANITIZE AND NOT WEFT_FUZZ)
-        target_compile_options(${target} PRIVATE -O0 -fno-sanitize=undefined)
+        target_compile_options(${target} PRIVATE -O1 -fno-sanitize=undefined)
     elseif(CMAKE_BUILD_TYPE STREQUAL Release)
         target_compile_options(${target} PRIVATE -O1)
     endif()
@@ -346,12 +347,16 @@ endif()
 if(WEFT_TESTS_ONLY)
     set(fuzzers)
 endif()
+if(WEFT_FUZZ)
+    add_custom_target(fuzz_programs)
+endif()
 foreach(file ${fuzzers})
     get_filename_component(name ${file} NAME_WE)
     string(REPLACE fuzz_ "" short ${name})
     if(WEFT_FUZZ)
         add_executable(${name} ${file})
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        add_dependencies(fuzz_programs ${name})
     else()
         add_executable(${name} ${file} fuzz/replay_main.c)
         if(EXISTS ${source}/fuzz/corpus/${short})

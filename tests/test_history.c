@@ -12,13 +12,6 @@ static wf_kernel_info info[64] = { { .size = sizeof *info } };
 /* Returns the number of kernels since the last call. */
 static size_t ran(void) { return wf_history(ctx, info, WF__COUNT(info)); }
 
-static bool compiles(void)
-{
-    wf_info about = { .size = sizeof about };
-    OK(ctx, wf_get_info(ctx, true, &about));
-    return about.llvm_major > 0;
-}
-
 static wf_array *zeros(wf_dtype dtype, int64_t n) { return wf_full(ctx, dtype, WF_SHAPE(n), 0); }
 
 /* b = a * k + literal, labelled */
@@ -33,7 +26,7 @@ static void run_literal(wf_array *a, wf_array *b, double literal, const char *la
 static void test_columns(void **state)
 {
     (void)state;
-    if (wf_context_device(ctx) != WF_CPU || !compiles())
+    if (wf_context_device(ctx) != WF_CPU || !test_compiles(ctx))
         skip();
     wf_array *a = zeros(WF_F32, 1000), *b = zeros(WF_F32, 1000);
     for (int columns = 1; columns <= 8; columns *= 2) {
@@ -240,7 +233,7 @@ static void test_where_code_comes_from(void **state)
     run_literal(a, b, 1, "again");
     run_literal(c, d, 1, "again");
     assert_int_equal(ran(), 3);
-    bool llvm = compiles() && info->device == WF_CPU;
+    bool llvm = test_compiles(ctx) && info->device == WF_CPU;
     assert_int_equal(info[0].code, llvm ? WF_CODE_COMPILED : WF_CODE_NONE);
     assert_int_equal(info[1].code, llvm ? WF_CODE_READY : WF_CODE_NONE);
     assert_int_equal(info[2].code, llvm ? WF_CODE_MEMORY : WF_CODE_NONE); /* another plan, the same code */
@@ -532,7 +525,7 @@ static void test_log(void **state)
     wf_context *own = wf_context_new(&config), *outer = ctx;
     ctx = own;
     logged[0] = 0;
-    bool llvm = compiles();
+    bool llvm = test_compiles(ctx);
     wf_array *a = zeros(WF_F32, 100), *b = zeros(WF_F32, 100);
     logged[0] = 0;
     run_literal(a, b, 1, "told");
@@ -606,7 +599,7 @@ static void test_disk(void **state)
     snprintf(f.path, sizeof f.path, "/tmp/weft-history-%lld", (long long)wf__process_id());
     for (int round = 0; round < 4; ++round) {
         ctx = over(f.path);
-        bool llvm = compiles();
+        bool llvm = test_compiles(ctx);
         wf_array *a = zeros(WF_F32, 100), *b = zeros(WF_F32, 100);
         ran();
         run_literal(a, b, 1, "disk");

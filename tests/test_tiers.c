@@ -4,7 +4,9 @@
  * ctest: threads two_tiers
  */
 #include "literal_kernels.h"
+#include "object/object.h"
 #include "run/cache/disk.h"
+#include "run/engine.h"
 #include "side_by_side.h"
 #include <unistd.h>
 
@@ -28,9 +30,7 @@ static int off(void **state)
 
 static void need_llvm(void)
 {
-    wf_info info = { .size = sizeof info };
-    OK(ctx, wf_get_info(ctx, true, &info));
-    if (!info.llvm_major)
+    if (!test_compiles(ctx))
         skip();
 }
 
@@ -60,12 +60,7 @@ static char *set_tiers(const char *value)
 
 static wf_array *numbers(wf_context *of, int64_t n) { return wf_array_arange(of, WF_F32, n, -1, 2.0 / (double)n); }
 
-static uint64_t compiled(wf_context *of)
-{
-    wf_info info = { .size = sizeof info };
-    OK(of, wf_get_info(of, false, &info));
-    return info.compiled;
-}
+static uint64_t compiled(wf_context *of) { return wf__engine_count(of->engine).compiled; }
 
 static void test_compiled_twice(void **state)
 {

@@ -11,21 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "test_every.h"
 #include "weft/functions.h"
 
 static const wf_dtype test_dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
                                         WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
 enum { TEST_DTYPES = sizeof test_dtypes / sizeof *test_dtypes };
-/* The step of loops over dtypes and random cases. The sanitizers make each kernel many times slower, and their
- * findings hardly depend on dtypes and cases. */
-#if defined __SANITIZE_THREAD__
-enum { TEST_EVERY = 5 };
-#elif defined __SANITIZE_ADDRESS__
-enum { TEST_EVERY = 3 };
-#else
-enum { TEST_EVERY = 1 };
-#endif
-
 /* Chooses one of n >= 1 evenly for the numbers 0, 1, 2, ..., whatever loops they come from; 0 for the number 0. */
 static inline unsigned test_choice(unsigned number, unsigned n) { return (number * 2654435761u >> 16) % n; }
 
@@ -61,6 +52,13 @@ static inline wf_context *test_context_alone(wf_device device, int threads)
     wf_context *ctx = test_context(device, threads);
     wf_set_flags(ctx, WF_FLAG_NO_DISK_CACHE, 0);
     return ctx;
+}
+
+/* True if the context compiles kernels. Else the interpreter computes, which takes much longer. */
+static inline bool test_compiles(wf_context *ctx)
+{
+    wf_info info = { .size = offsetof(wf_info, cache_bytes) };
+    return wf_get_info(ctx, true, &info) == WF_OK && info.llvm_major > 0;
 }
 
 /* Fails the test with the context's message if the status is not the expected one. Clears the message. */

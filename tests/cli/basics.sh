@@ -1,3 +1,5 @@
+# ctest: no_llvm
+#
 # Help, version, exit codes, info, stats and dump: results and messages.
 . "$(dirname "$0")/lib.bash" || exit 1
 

@@ -1,4 +1,4 @@
-# ctest: threads
+# ctest: threads no_llvm
 #
 # weft calc: numbers and files as inputs and outputs; formats, stored types, meta data, refused command lines.
 . "$(dirname "$0")/lib.bash" || exit 1

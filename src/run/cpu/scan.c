@@ -35,10 +35,12 @@ typedef struct scan_loop {
 
 typedef void run_fn(unsigned join, scan_pass pass, const scan_loop *l);
 
-#if defined(__GNUC__)
+/* One loop for each join and pass is fast. A build for debugging has one for all of them, which compiles ten times as fast,
+ * with a sanitizer above all. */
+#if defined(__GNUC__) && !defined(WEFT_DEBUG_CHECKS)
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #else
-#define ALWAYS_INLINE inline
+#define ALWAYS_INLINE
 #endif
 #if defined(__GNUC__) && !defined(__clang__) /* an element may alias its own result, but no other result */
 #define EACH_FOR_ITSELF _Pragma("GCC ivdep")
@@ -53,6 +55,7 @@ typedef void run_fn(unsigned join, scan_pass pass, const scan_loop *l);
 #define NAME(x) x##_u8
 #define T uint8_t
 #define A uint8_t
+#define BITS
 #include "run/cpu/scan_kernel.inc"
 #define NAME(x) x##_i16
 #define T int16_t
@@ -61,6 +64,7 @@ typedef void run_fn(unsigned join, scan_pass pass, const scan_loop *l);
 #define NAME(x) x##_u16
 #define T uint16_t
 #define A uint16_t
+#define BITS
 #include "run/cpu/scan_kernel.inc"
 #define NAME(x) x##_i32
 #define T int32_t
@@ -69,6 +73,7 @@ typedef void run_fn(unsigned join, scan_pass pass, const scan_loop *l);
 #define NAME(x) x##_u32
 #define T uint32_t
 #define A uint32_t
+#define BITS
 #include "run/cpu/scan_kernel.inc"
 #define NAME(x) x##_i64
 #define T int64_t
@@ -77,6 +82,7 @@ typedef void run_fn(unsigned join, scan_pass pass, const scan_loop *l);
 #define NAME(x) x##_u64
 #define T uint64_t
 #define A uint64_t
+#define BITS
 #define SUMS
 #include "run/cpu/scan_kernel.inc"
 #define NAME(x) x##_f32
@@ -124,11 +130,14 @@ typedef struct scan {
     _Atomic int64_t next;    /* the next part to begin */
 } scan;
 
-/* Returns the loop of a scan. Sums and products of i64 wrap, so they use the loop of u64. */
+/* Returns the loop of a scan. Sums and products of i64 wrap, so they use the loop of u64, as joins of bits use that of an
+ * unsigned type. */
 static run_fn *kernel_of(const wf__scan *how)
 {
-    bool wraps = how->join == WF_JOIN_ADD || how->join == WF_JOIN_MUL;
-    return run_of[wraps && how->dtype == WF_I64 ? WF_U64 : how->dtype];
+    static const uint8_t same_bits[] = { [WF_I8] = WF_U8, [WF_I16] = WF_U16, [WF_I32] = WF_U32, [WF_I64] = WF_U64 };
+    bool compares = how->join == WF_JOIN_MIN || how->join == WF_JOIN_MAX;
+    bool is_signed = how->dtype < WF__COUNT(same_bits) && same_bits[how->dtype];
+    return run_of[!compares && is_signed ? same_bits[how->dtype] : how->dtype];
 }
 
 /* Sets the offsets, in elements, of the beginning of a row. */
