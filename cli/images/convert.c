@@ -12,6 +12,7 @@ const char help_convert[] =
     "  weft convert movie.tif movie.mrcs --gain gain.mrc --dtype f16\n\n"
     "Pictures in colour have no place in MRC and OME-Zarr.\n"
     "Values stay as they are, unless --dtype or the format asks for others: rounded, cut to the range.\n\n"
+    "  -o FILE                the new file, which may stand as the second name instead\n"
     "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...\n"
     "  --pixel A              the pixel size in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
     "  --stack, --volume      what the first of three axes of an MRC or OME file is\n"
@@ -19,9 +20,9 @@ const char help_convert[] =
     "  --zstd                 compresses Zarr\n" STORED_HELP "\n"
     "Names that end with .ome.tif and .ome.zarr make OME-TIFF and OME-Zarr, which say axes and pixel size.\n" MOVIE_HELP;
 
-enum { FACT, LZW = FACT_COUNT, DEFLATE, ZSTD, MOVIE };
-static const option options[] = { FACT_OPTIONS,         { "lzw", 0, false }, { "deflate", 0, false },
-                                  { "zstd", 0, false }, MOVIE_OPTIONS,       { NULL, 0, false } };
+enum { OUT, FACT, LZW = FACT + FACT_COUNT, DEFLATE, ZSTD, MOVIE };
+static const option options[] = { { "output", 'o', true }, FACT_OPTIONS,  { "lzw", 0, false }, { "deflate", 0, false },
+                                  { "zstd", 0, false },    MOVIE_OPTIONS, { NULL, 0, false } };
 
 /* Sets what the command line says of the new file. `compression`: its lzw, deflate and zstd. */
 static void set_meta(const facts *f, const wf_meta *compression, wf_meta *meta)
@@ -100,15 +101,17 @@ int run_convert(const command *self, int argc, char **argv)
     wf_meta compression = { .size = sizeof compression };
     const char *file[2] = { NULL, NULL };
     wf_movie how = { .size = 0 };
-    int files = 0, o;
+    int o;
     while ((o = next_argument(&a)) != ARG_END) {
-        if (o == ARG_OPERAND && files == 2)
+        if ((o == ARG_OPERAND || o == OUT) && file[0] && file[1])
             return misused(self, "'%s': two files, from and to", a.value);
         if (o == ARG_OPERAND)
-            file[files++] = a.value;
+            file[file[0] ? 1 : 0] = a.value;
+        else if (o == OUT)
+            file[1] = a.value;
         else if (o < 0)
             return ended(o);
-        else if (o < LZW && take_fact(self, &f, o - FACT, a.value) != EXIT_OK)
+        else if (o >= FACT && o < LZW && take_fact(self, &f, o - FACT, a.value) != EXIT_OK)
             return EXIT_USAGE;
         else if (o >= MOVIE && take_movie(self, &how, o - MOVIE, a.value) != EXIT_OK)
             return EXIT_USAGE;
@@ -116,7 +119,7 @@ int run_convert(const command *self, int argc, char **argv)
         compression.deflate = compression.deflate || o == DEFLATE;
         compression.zstd = compression.zstd || o == ZSTD;
     }
-    if (files < 2)
+    if (!file[0] || !file[1])
         return misused(self, "two files are needed, from and to");
     wf_context *ctx = open_context(&a);
     if (!ctx)

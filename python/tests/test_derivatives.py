@@ -1,4 +1,6 @@
 """Derivatives, minimization, and other functions that call functions of Python."""
+from typing import NamedTuple
+
 import pytest
 
 import weft
@@ -382,6 +384,53 @@ def test_derivatives_of_derivatives():
     assert numpy.allclose(weft.grad(with_aux)(a), 6 * a + 3 * a * a + 2 * a)
 
 
+class Layer(NamedTuple):
+    weight: object
+    bias: object
+
+
+def of_parts(parts, x):
+    """The sum of (weight * x + bias)^2 + 3 scale^2."""
+    layer = parts["layers"][0]
+    return weft.sum((layer.weight * x + layer.bias) ** 2) + 3 * parts["scale"] ** 2
+
+
+def test_arguments_of_several_parts():
+    parts = {"layers": [Layer(numpy.ones(3), 2.0)], "scale": 0.5, "name": None}
+    x = numpy.arange(3.0)
+    value, (slopes, by_x) = weft.value_and_grad(of_parts, argnums=(0, 1))(parts, x)
+    inner = 2 * (x + 2)
+    assert float(value) == ((x + 2) ** 2).sum() + 0.75
+    assert list(slopes) == ["layers", "scale", "name"] and slopes["name"] is None and float(slopes["scale"]) == 3
+    (layer,) = slopes["layers"]
+    assert isinstance(layer, Layer)
+    assert layer.weight.tolist() == (inner * x).tolist() and float(layer.bias) == inner.sum()
+    assert by_x.tolist() == inner.tolist()
+    assert parts["layers"][0].weight.tolist() == [1, 1, 1]
+    assert [float(d) for d in weft.grad(lambda p: p[0] * p[1] ** 2)([3.0, 2.0])] == [4, 12]
+
+
+def test_arguments_of_several_parts_within_another_derivative():
+    def slope(scale):
+        parts = {"layers": [Layer(weft.ones(3) * scale, weft.ones(()))], "scale": scale}
+        slopes = weft.grad(of_parts)(parts, weft.asarray(numpy.arange(3.0)))
+        return slopes["scale"] + weft.sum(slopes["layers"][0].weight)
+
+    assert float(slope(weft.asarray(0.5))) == 6 * 0.5 + 2 * (0.5 * 5 + 3)
+    assert float(weft.grad(slope)(0.5)) == 6 + 10
+
+
+def test_values_of_a_recording_in_parts():
+    g = weft.Graph()
+    a, b = g.input(numpy.array([1.0, 2.0])), g.input(numpy.array([3.0, 4.0]))
+    slopes = weft.grad(lambda p: weft.sum(p["a"] * p["b"][0]))({"a": a, "b": (b,)})
+    by_a, by_b = slopes["a"].keep(), slopes["b"][0].keep()
+    with pytest.raises(TypeError, match=r"at \['b'\], is no value of a recording"):
+        weft.grad(lambda p: weft.sum(p["a"]))({"a": a, "b": 1.0})
+    g.run()
+    assert by_a.tolist() == [3, 4] and by_b.tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("function, arguments, error, text", [
     (lambda x: x, (numpy.ones(2),), weft.ShapeError, r"returns the shape \(2,\)"),
     (lambda x: (x.sum(), 1), (numpy.ones(2),), TypeError, "has_aux"),
@@ -389,8 +438,10 @@ def test_derivatives_of_derivatives():
     (lambda x: x.sum() * 1j, (numpy.ones(2),), weft.DtypeError, "complex"),
     (lambda x: x.sum(), (numpy.ones(2, int),), weft.DtypeError, "argument 0 of <lambda> is i64"),
     (lambda x: x.sum(), (3,), weft.DtypeError, "i64"),
-    (lambda x: x["a"].sum(), ({"a": numpy.ones(2)},), TypeError, "is dict; derivatives are with respect to arrays"),
-    (lambda x: x[0], ([1.0, 2.0],), TypeError, "weft.asarray makes an array"),
+    (lambda x: x["a"].sum(), ({"a": numpy.ones(2), "b": ["x"]},), TypeError, r"at \['b'\]\[0\], is str; derivatives"),
+    (lambda x: x["a"].sum(), ({"a": (numpy.ones(2, int),)},), weft.DtypeError, r"at \['a'\]\[0\], is i64"),
+    (lambda x: 1.0, ({"a": [], "b": None},), TypeError, "hold no arrays"),
+    (lambda x: 1.0, (None,), TypeError, "argument 0 of <lambda> is NoneType"),
     (lambda x: x.sum(), (), TypeError, "0 arguments by position"),
     (lambda x: 1 / 0, (numpy.ones(2),), ZeroDivisionError, "division"),
     (lambda x: weft.Graph().input(x).sum(), (numpy.ones(2),), TypeError, "value of a recording for arrays"),

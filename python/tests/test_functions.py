@@ -724,3 +724,114 @@ def test_the_page_about_python():
     if not page.exists():
         pytest.skip("the page is not beside the tests")
     assert doctest.testfile(str(page), module_relative=False).failed == 0
+
+
+PAD_MODES = {"constant": "value", "edge": "clamp", "reflect": "reflect", "symmetric": "mirror", "wrap": "periodic"}
+
+
+@pytest.mark.parametrize("mode", PAD_MODES)
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "c16"])
+def test_pad_is_that_of_numpy(mode, dtype):
+    for shape in ((5,), (1,), (3, 4), (2, 1, 3)):
+        x = (numpy.arange(numpy.prod(shape)).reshape(shape) * 3 + 1).astype(dtype)
+        for width in (0, 1, 3, (1, 2), ((2, 0),) * len(shape), [(0, 7)]):
+            values = {"constant_values": 7} if mode == "constant" else {}
+            want = numpy.pad(x, width, mode, **values)
+            for own in (mode, PAD_MODES[mode]):
+                made = weft.pad(x, width, own, **values)
+                assert made.numpy().dtype == want.dtype and made.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("mode", PAD_MODES)
+def test_pad_is_recorded_and_has_a_derivative(mode):
+    x, weights = numpy.arange(12.0).reshape(3, 4), numpy.arange(42.0).reshape(6, 7)
+    g = weft.Graph()
+    value = g.input(x)
+    kept = [weft.pad(value, ((1, 2), (0, 3)), mode).keep(), numpy.pad(value, 2, mode).keep()]
+    g.run()
+    assert kept[0].tolist() == numpy.pad(x, ((1, 2), (0, 3)), mode).tolist()
+    assert kept[1].tolist() == numpy.pad(x, 2, mode).tolist()
+    slope = weft.grad(lambda a: weft.sum(weft.pad(a, ((1, 2), (0, 3)), mode) * weights))(x)
+    units = numpy.eye(12).reshape(12, 3, 4)
+    want = [(numpy.pad(unit, ((1, 2), (0, 3)), mode) * weights).sum() for unit in units]
+    assert slope.numpy().ravel().tolist() == want
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: weft.pad([1, 2], -1), ValueError, "negative"),
+    (lambda: weft.pad([1, 2], ((1, 2), (1, 2))), weft.ShapeError, "each of 1 axes"),
+    (lambda: weft.pad([1, 2], (1, 2, 3)), weft.ShapeError, "pad_width"),
+    (lambda: weft.pad([1, 2], 1.5), TypeError, "float"),
+    (lambda: weft.pad([1, 2], 1, "ramp"), ValueError, "not 'ramp'"),
+    (lambda: weft.pad(numpy.zeros((0, 2)), 1, "edge"), weft.ShapeError, "axis 0 has no elements"),
+])
+def test_pad_refuses(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+    assert weft.pad(numpy.zeros((0, 2)), 1).shape == (2, 4)
+
+
+EXTENTS = {"i": 2, "j": 3, "k": 4, "l": 2, "m": 5, "n": 3}
+
+
+def operands_of(terms, seed):
+    random = numpy.random.default_rng(seed)
+    return [random.normal(size=[3, 2] * ("..." in term) + [EXTENTS[x] for x in term.replace("...", "")]) for term in terms]
+
+
+@pytest.mark.parametrize("text", [
+    "ij,jk->ik", "ij,jk", "ii", "ii->i", "ij->ji", "ij->", "ij->j", "i,i", "i,j->ij", "ijk,ikl->ijl", "ijk,ilk->il", "ij,ij->",
+    "ij,jk,kl->il", "nij,njk->nik", "i,i,i->i", "ijj->i", "iij,jk->ik", "ij,k->ijk", "...ij,...jk->...ik", "...i->...",
+    "i...->...", "ij,jk,km,mn->in", "kij,kjl,il->k", "ijij->", "iji->j", ",ij->ij", "ij , jk -> ki", "ij,j", "ijk,jk",
+])
+def test_einsum_is_that_of_numpy(text):
+    arrays = operands_of(text.replace(" ", "").split("->")[0].split(","), 1)
+    want, made = numpy.einsum(text, *arrays), weft.einsum(text, *arrays)
+    assert made.shape == want.shape
+    close(made, want, 1e-12)
+
+
+def test_einsum_of_random_texts():
+    random = numpy.random.default_rng(2)
+    for seed in range(100):
+        terms = ["".join(random.choice(list(EXTENTS), random.integers(4))) for _ in range(1 + random.integers(4))]
+        letters = sorted(set("".join(terms)))
+        text = ",".join(terms)
+        if seed % 3:
+            text += "->" + "".join(random.permutation(letters)[:random.integers(len(letters) + 1)])
+        arrays = operands_of(terms, seed)
+        if seed % 2:  # axes of one element are repeated
+            arrays = [a[tuple(slice(0, 1) if random.random() < 0.3 and term.count(x) == 1 else slice(None) for x in term)]
+                      for term, a in zip(terms, arrays)]
+        want = numpy.einsum(text, *arrays)
+        made = weft.einsum(text, *arrays)
+        assert made.shape == want.shape, text
+        close(made, want, 1e-12, 1e-12)
+
+
+def test_einsum_is_recorded_and_has_a_derivative():
+    a, b = operands_of(["ij", "ji"], 3)
+    slopes = weft.grad(lambda x, y: weft.einsum("ij,ji->", x, y), argnums=(0, 1))(a, b)
+    close(slopes[0], b.T), close(slopes[1], a.T)
+    g = weft.Graph()
+    x = g.input(a)
+    kept = [weft.einsum("ij,jk->ki", x, b).keep(), numpy.einsum("ij,jk->ki", x, b).keep()]
+    g.run()
+    for made in kept:
+        close(made, (a @ b).T, 1e-12)
+
+
+@pytest.mark.parametrize("arguments, error, text", [
+    (("ij", numpy.ones(3)), weft.ShapeError, "operand 0 has 1 axes"),
+    (("ij,jk", numpy.ones((2, 3)), numpy.ones((2, 2))), weft.ShapeError, "3 and 2 elements"),
+    (("i->ii", numpy.ones(3)), ValueError, "each axis once"),
+    (("i->j", numpy.ones(3)), ValueError, "an operand has it"),
+    (("i,j", numpy.ones(3)), ValueError, "names 2 operands; 1 are given"),
+    (("1->", numpy.ones(3)), ValueError, "axes are letters"),
+    (("....->", numpy.ones(3)), ValueError, "axes are letters"),
+    (("i",), TypeError, "takes a text"),
+    ((numpy.ones(3), [0]), TypeError, "takes a text"),
+])
+def test_einsum_refuses(arguments, error, text):
+    with pytest.raises(error, match=text):
+        weft.einsum(*arguments)

@@ -5,7 +5,7 @@ import math
 import operator
 
 from . import _weft
-from ._arrays import clip, operand, round
+from ._arrays import clip, full, operand, round
 from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique, _vecdot
 from ._c_functions import flatnonzero, iota, linspace, min_max, sort
 from ._c_functions import tile as _tile
@@ -351,6 +351,69 @@ def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = 
     return array[key]
 
 
+def _pairs(what: str, widths: Any, rank: int) -> list[tuple[int, int]]:
+    """Two numbers for each axis: one for all, two for all, or a pair, or the one pair, for each axis."""
+    if not isinstance(widths, (tuple, list)):
+        widths = (widths, widths)
+    if len(widths) == 2 and not any(isinstance(w, (tuple, list)) for w in widths):
+        widths = [widths]
+    pairs = [w if isinstance(w, (tuple, list)) else (w, w) for w in widths]
+    if len(pairs) == 1:
+        pairs = pairs * rank
+    if len(pairs) != rank or any(len(pair) != 2 for pair in pairs):
+        raise ShapeError(f"{what}: pad_width is a number, a pair (before, behind), or one pair for each of {rank} axes")
+    made = [(operator.index(before), operator.index(behind)) for before, behind in pairs]
+    if any(width < 0 for pair in made for width in pair):
+        raise ValueError(f"{what}: pad_width is negative")
+    return made
+
+
+_PAD_MODES = {"constant": "value", "edge": "clamp", "reflect": "reflect", "symmetric": "mirror", "wrap": "periodic"}
+
+
+def _places(mode: str, n: int, places: range) -> list[int]:
+    """The elements of n that stand for these places of an axis, as border modes have it."""
+    if mode == "clamp":
+        return [min(max(i, 0), n - 1) for i in places]
+    if mode == "periodic":
+        return [i % n for i in places]
+    period = 2 * n if mode == "mirror" else max(2 * n - 2, 1)
+    return [min(i % period, (period - (mode == "mirror")) - i % period) for i in places]
+
+
+def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", constant_values: complex = 0) -> Array:
+    """The array with more elements before and behind each axis: pad_width is a number, a pair, or a pair for each axis.
+
+    The modes are NumPy's "constant", "edge", "reflect", "symmetric" and "wrap", or the border modes of Weft "value",
+    "clamp", "reflect", "mirror" and "periodic".
+
+    >>> import weft
+    >>> weft.pad([1, 2, 3], (1, 2), "edge").tolist()
+    [1, 1, 2, 3, 3, 3]
+    """
+    array = operand(array)
+    own = _PAD_MODES.get(mode, mode if mode in _PAD_MODES.values() else None)
+    if own is None:
+        raise ValueError(f"pad: mode is one of {', '.join(_PAD_MODES)}, not {mode!r}")
+    device = None if isinstance(array, Value) else array.device
+    widths = _pairs("pad", pad_width, array.ndim)
+    if not any(map(any, widths)):
+        return array if isinstance(array, Value) else array.copy()
+    for axis, (before, behind) in enumerate(widths):
+        n = array.shape[axis]
+        if not n and before + behind and own != "value":
+            raise ShapeError(f"pad: axis {axis} has no elements, of which mode {mode!r} needs one")
+        parts = [array]
+        for place, added in ((0, range(-before, 0)), (2, range(n, n + behind))):
+            if added and own == "value":
+                shape = tuple(len(added) if d == axis else extent for d, extent in enumerate(array.shape))
+                parts.insert(place, full(shape, constant_values, array.dtype, device))
+            elif added:
+                parts.insert(place, take(array, asarray(_places(own, n, added)), axis))
+        array = concatenate(parts, axis) if len(parts) > 1 else array
+    return array
+
+
 def diff(array: ArrayLike, n: int = 1, axis: SupportsIndex = -1) -> Array:
     """Differences of neighbours along an axis, n times over; of bools whether they differ."""
     array = operand(array)
@@ -441,9 +504,95 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Sequence[int], Seque
     return made.reshape(tuple(a.shape[d] for d in rows) + tuple(b.shape[d] for d in columns))
 
 
+def _labels(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
+    """The letters of the axes of each operand of einsum, and of its result. Axes of "..." have letters of their own."""
+    text = "".join(subscripts.split())
+    inputs, arrow, result = text.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"einsum: {subscripts!r} names {len(terms)} operands; {len(ranks)} are given")
+    more = [max(rank - len(term) + 3, 0) if "..." in term else 0 for term, rank in zip(terms, ranks)]
+    others = "".join(chr(0xE000 + i) for i in range(max(more)))
+    terms = [term.replace("...", others[len(others) - n:], 1) for term, n in zip(terms, more)]
+    if not arrow:
+        once = {label for label in "".join(terms) if "".join(terms).count(label) == 1}
+        result = "..." + "".join(sorted(once - set(others)))
+    result = result.replace("...", others, 1)
+    for part in (*terms, result):
+        if not all(label in others or (label.isascii() and label.isalpha()) for label in part):
+            raise ValueError(f"einsum: {subscripts!r}: axes are letters, operands end with commas, '->' begins the result")
+    if len(set(result)) < len(result) or not set(result) <= set("".join(terms)):
+        raise ValueError(f"einsum: {subscripts!r}: the result has each axis once, and an operand has it")
+    for place, (term, rank) in enumerate(zip(terms, ranks)):
+        if len(term) != rank:
+            raise ShapeError(f"einsum: {subscripts!r}: operand {place} has {rank} axes")
+    return terms, result
+
+
+def _contract(a: Any, of_a: str, b: Any, of_b: str, kept: set[str]) -> tuple[Any, str]:
+    """The sums of products over the axes of both that are not kept. Each operand has an axis once."""
+    both = [x for x in of_a if x in of_b]
+    shared, summed = [x for x in both if x in kept], [x for x in both if x not in kept]
+    rows, columns = [x for x in of_a if x not in of_b], [x for x in of_b if x not in of_a]
+    extent = {**dict(zip(of_a, a.shape)), **dict(zip(of_b, b.shape))}
+
+    def folded(x: Any, of_x: str, *groups: list[str]) -> Any:
+        order = [of_x.index(label) for group in groups for label in group]
+        x = x.transpose(order) if len(order) > 1 else x
+        return x.reshape(tuple(extent[label] for label in groups[0])
+                         + tuple(math.prod(extent[label] for label in group) for group in groups[1:]))
+
+    made = matmul(folded(a, of_a, shared, rows, summed), folded(b, of_b, shared, summed, columns))
+    labels = shared + rows + columns
+    return made.reshape(tuple(extent[label] for label in labels)), "".join(labels)
+
+
+def einsum(subscripts: str, *operands: ArrayLike) -> Array:
+    """Sums of products over axes, as NumPy's einsum: each letter is an axis, and those that the result lacks are summed.
+
+    Operands are joined in their order, each with the result so far.
+
+    >>> import weft
+    >>> weft.einsum("ij,j->i", [[1.0, 2.0], [3.0, 4.0]], [1.0, 10.0]).tolist()
+    [21.0, 43.0]
+    """
+    if not isinstance(subscripts, str) or not operands:
+        raise TypeError("einsum takes a text, such as 'ij,jk->ik', and the arrays that it names")
+    arrays: list[Any] = [operand(x) for x in operands]
+    terms, result = _labels(subscripts, [x.ndim for x in arrays])
+    extent: dict[str, int] = {}
+    for term, x in zip(terms, arrays):
+        for label, n in zip(term, x.shape):
+            if extent.setdefault(label, n) == 1:
+                extent[label] = n
+            elif n not in (1, extent[label]):
+                raise ShapeError(f"einsum: {subscripts!r}: an axis has {extent[label]} and {n} elements")
+    for k, x in enumerate(arrays):
+        # An axis with one element, for more in other operands, is left out. Of an axis that is named twice the diagonal is.
+        x = x[tuple(0 if n != extent[label] else slice(None) for label, n in zip(terms[k], x.shape))] if x.ndim else x
+        term = "".join(label for label, n in zip(terms[k], arrays[k].shape) if n == extent[label])
+        while (twice := next((label for label in term if term.count(label) > 1), None)) is not None:
+            first, second = term.index(twice), term.rindex(twice)
+            at = arange(extent[twice], dtype=_weft.i64)
+            x = moveaxis(x, (first, second), (0, 1))[at, at]
+            term = twice + "".join(label for d, label in enumerate(term) if d not in (first, second))
+        arrays[k], terms[k] = x, term
+    made, labels = arrays[0], terms[0]
+    for k in range(len(arrays)):
+        later = set(result).union(*terms[k + 1:])
+        if k:
+            alone = [d for d, label in enumerate(terms[k]) if label not in later and label not in labels]
+            x = arrays[k].sum(tuple(alone)) if alone else arrays[k]
+            made, labels = _contract(made, labels, x, "".join(c for c in terms[k] if c in later or c in labels), later)
+        done = [d for d, label in enumerate(labels) if label not in later]
+        if done:
+            made, labels = made.sum(tuple(done)), "".join(c for c in labels if c in later)
+    return made.transpose([labels.index(label) for label in result]) if len(result) > 1 else made
+
+
 __all__ = [
     "arange", "argwhere", "astype", "broadcast_to", "clip", "concat", "concatenate", "contiguous", "diff",
-    "dot", "expand_dims", "eye", "flatten", "flip", "histogram", "matmul", "moveaxis", "nonzero", "outer",
+    "dot", "einsum", "expand_dims", "eye", "flatten", "flip", "histogram", "matmul", "moveaxis", "nonzero", "outer", "pad",
     "percentile", "permute_dims", "quantile", "ravel", "repeat", "reshape", "result_type", "roll", "round",
     "searchsorted", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tensordot", "tile",
     "transpose", "unique", "unravel_index", "vecdot",

@@ -8,7 +8,8 @@ from ._weft import Array, Value, Variable, asarray, ops
 
 # Functions of NumPy that take values, beside those of OF_VALUES, with the same arguments in Weft.
 _SHARED = {"concatenate", "stack", "roll", "tile", "repeat", "take", "take_along_axis", "dot", "outer", "tensordot", "diff",
-           "reshape", "ravel", "transpose", "squeeze", "expand_dims", "moveaxis", "swapaxes", "flip", "broadcast_to"}
+           "reshape", "ravel", "transpose", "squeeze", "expand_dims", "moveaxis", "swapaxes", "flip", "broadcast_to",
+           "pad", "einsum"}
 _ATTRIBUTES = {"shape", "ndim"}
 
 

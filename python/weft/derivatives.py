@@ -15,7 +15,7 @@ from ._weft import _Hiding, ArgumentError, Array, DtypeError, Graph, ShapeError,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, overload
 
     from ._typing import ArrayLike
@@ -99,24 +99,43 @@ def _grads(noted: tape, loss: Array, wrt: list[Array], followed: bool) -> list[A
 def _checked(what: str, x: Any) -> Array:
     """An argument as an array that has derivatives."""
     if isinstance(x, (tuple, list, dict, str, bytes, type(None))) or callable(x):
-        raise TypeError(f"{what} is {type(x).__name__}; derivatives are with respect to arrays and numbers: "
-                        "weft.asarray makes an array of a list, argnums names several arguments")
+        hint = ": weft.asarray makes an array of a list" if isinstance(x, (tuple, list)) else ""
+        raise TypeError(f"{what} is {type(x).__name__}; derivatives are with respect to arrays and numbers{hint}")
     array = asarray(x)
     if array.dtype.kind not in "fc":
         raise DtypeError(f"{what} is {array.dtype}; derivatives are with respect to floats and complex numbers")
     return array
 
 
+def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+    """A copy of nested dicts, lists and tuples, in which `change` has been called for each part."""
+    if isinstance(x, dict):
+        return {key: _mapped(change, part) for key, part in x.items()}
+    if isinstance(x, (tuple, list)):
+        parts = [_mapped(change, part) for part in x]
+        return x._make(parts) if hasattr(x, "_make") else type(x)(parts)
+    return change(x)
+
+
 def _kept(x: Any) -> Any:
     """What a recorded function returns, with arrays in place of values, which are ready after the recording has run."""
-    if isinstance(x, Value):
-        return x.keep()
+    return _mapped(lambda part: part.keep() if isinstance(part, Value) else part, x)
+
+
+def _parts(x: Any, at: str = "") -> list[tuple[str, Any]]:
+    """The parts of nested dicts, lists and tuples, each with its place, as "['layers'][0]". None is no part of them."""
     if isinstance(x, dict):
-        return {key: _kept(part) for key, part in x.items()}
-    if isinstance(x, (tuple, list)):
-        parts = map(_kept, x)
-        return x._make(parts) if hasattr(x, "_make") else type(x)(parts)
-    return x
+        inner: Any = x.items()
+    elif isinstance(x, (tuple, list)):
+        inner = enumerate(x)
+    else:
+        return [(at, x)] if x is not None or not at else []
+    return [found for key, part in inner for found in _parts(part, f"{at}[{key!r}]")]
+
+
+def _refilled(x: Any, parts: Iterator[Any]) -> Any:
+    """A copy of nested dicts, lists and tuples with other parts, which are taken in the order of _parts."""
+    return _mapped(lambda part: None if part is None else next(parts), x)
 
 
 class _Derivative(_Hiding):
@@ -148,15 +167,6 @@ class _Derivative(_Hiding):
                                 f"{len(args)} arguments by position")
         return places
 
-    def checked(self, place: int, x: Any) -> Array:
-        return _checked(f"{self.who}: argument {place} of {self.name}", x)
-
-    def watched(self, place: int, x: Any) -> Array:
-        """A copy of an argument, in memory that nothing else names, so that other uses of the argument are constants.
-
-        Its elements are distinct, also where those of the argument share memory, as in broadcast arrays."""
-        return self.checked(place, x).copy()
-
     def parts(self, result: Any) -> tuple[Any, Any]:
         """The loss, and what else the function returns."""
         aux = None
@@ -185,39 +195,47 @@ class _Derivative(_Hiding):
     def derived(self, args: Any, keywords: Any) -> tuple[Any, Any, Any]:
         """The loss, what else the function returns, and the derivatives."""
         places, args = self.places(args), list(args)
-        if any(isinstance(args[place], Value) for place in places):
-            # Other uses of these values are constants, too.
+        found = [(f"{self.who}: argument {place} of {self.name}" + (f", at {at}," if at else ""), part)
+                 for place in places for at, part in _parts(args[place])]
+        if not found:
+            raise TypeError(f"{self.who}: the arguments of {self.name} that it is differentiated by hold no arrays")
+
+        def call(wrt: Sequence[Any]) -> tuple[Any, Any]:
+            parts, given = iter(wrt), list(args)
             for place in places:
-                if not isinstance(args[place], Value):
-                    raise TypeError(f"{self.who}: argument {place} of {self.name} is no value of a recording, "
-                                    "as others are")
-                args[place] = replace_gradient(args[place], args[place])
-            wrt = [args[place] for place in places]
-            loss, aux = self.parts(self.function(*args, **keywords))
+                given[place] = _refilled(args[place], parts)
+            return self.parts(self.function(*given, **keywords))
+
+        if any(isinstance(part, Value) for _, part in found):
+            for what, part in found:
+                if not isinstance(part, Value):
+                    raise TypeError(f"{what} is no value of a recording, as others are")
+            wrt = [replace_gradient(part, part) for _, part in found]  # other uses of these values are constants
+            loss, aux = call(wrt)
             grads = _c.grad(loss, wrt)
         elif _c._notes():
-            loss, aux, grads = self.in_one_launch(places, args, keywords)
+            loss, aux, grads = self.in_one_launch([_checked(*part) for part in found], call)
         else:
-            wrt = [self.watched(place, args[place]) for place in places]
-            for place, array in zip(places, wrt):
-                args[place] = array
+            # Copies, in memory that nothing else names: other uses of the arguments are constants. The elements of a
+            # copy are distinct, also where those of the argument share memory, as in broadcast arrays.
+            wrt = [_checked(*part).copy() for part in found]
             with tape(*wrt) as noted:
-                loss, aux = self.parts(self.function(*args, **keywords))
+                loss, aux = call(wrt)
                 if isinstance(loss, Value):
                     raise TypeError(f"{self.who}: {self.name} returns a value of a recording for arrays")
                 followed = is_taped(loss)
             grads = _grads(noted, loss, wrt, followed)
-        return loss, aux, grads[0] if self.one else tuple(grads)
+        parts = iter(grads)
+        derivatives = [_refilled(args[place], parts) for place in places]
+        return loss, aux, derivatives[0] if self.one else tuple(derivatives)
 
-    def in_one_launch(self, places: list[int], args: list[Any], keywords: Any) -> tuple[Any, Any, Any]:
-        arrays = [self.checked(place, args[place]) for place in places]
+    def in_one_launch(self, arrays: list[Array], call: Callable[[Sequence[Any]], tuple[Any, Any]]) -> tuple[Any, Any, Any]:
         graph = Graph()
-        for place, array in zip(places, arrays):
-            value = graph.input(array)
-            args[place] = replace_gradient(value, value)  # other uses of the array are constants
-        loss, aux = self.parts(self.function(*args, **keywords))
+        values = [graph.input(array) for array in arrays]
+        wrt = [replace_gradient(value, value) for value in values]  # other uses of the arrays are constants
+        loss, aux = call(wrt)
         if isinstance(loss, Value):
-            found = _c.grad(loss, [args[place] for place in places])
+            found = _c.grad(loss, wrt)
         else:
             found = [0.0] * len(arrays)  # it does not depend on the arguments
         loss, aux = _kept((loss, aux))
@@ -273,9 +291,10 @@ def grad(loss: Any, wrt: Any = None, *, argnums: Any = None, has_aux: bool = Fal
     """The derivative of a function, or of a value of a recording.
 
     grad(f, argnums=0), as in JAX: a function of the same arguments that gives the derivative of f, which returns one
-    real number, by an argument, which is an array or a number; for a tuple of argument numbers a tuple. With has_aux f
-    returns (loss, anything), and the function (derivative, anything). f is called once with arrays of weft and is any
-    code that weft.tape differentiates. Derivatives may be nested, where f has operations on whole arrays alone.
+    real number, by an argument, which is an array or a number; for a tuple of argument numbers a tuple. An argument may
+    be a dict, list or tuple of arrays and numbers, nested as one likes: so is the derivative. None in it stays None. With
+    has_aux f returns (loss, anything), and the function (derivative, anything). f is called once with arrays of weft and
+    is any code that weft.tape differentiates. Derivatives may be nested, where f has operations on whole arrays alone.
 
     grad(loss, wrt): the derivative of a value of one element by a value; for a list of values a list. Values are those
     of a weft.Graph; lazy arrays are values, too.
@@ -484,7 +503,7 @@ class _Jacobian(_Derivative):
         places, given = self.places(args), list(args)
         if _c._notes() or any(isinstance(x, Value) for x in args):
             raise UnsupportedError("weft.jacobian within a tape or another derivative; weft.vjp and weft.jvp are possible there")
-        wrt = [self.watched(place, given[place]) for place in places]
+        wrt = [_checked(f"{self.who}: argument {place} of {self.name}", given[place]).copy() for place in places]
         for place, array in zip(places, wrt):
             given[place] = array
         with tape(*wrt) as noted:
