@@ -125,6 +125,7 @@ typedef struct wf_info {
     const char *cache_problem; /* why nothing is kept there, as far as known; "" if nothing is wrong */
 } wf_info;
 /* Fills `info`; `open_llvm`: opens LLVM now, so that llvm_major is known.
+ * Cost: looks at all files of the cache on disk, unless `size` ends before cache_bytes.
  * Owns: strings are borrowed from the context.
  * Errors: WF_ERR_ARG for NULL. */
 WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);

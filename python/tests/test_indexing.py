@@ -267,6 +267,11 @@ def test_indexing_takes_arrays_of_emulated_gpus():
     x = weft.asarray(a, device="cuda-emu")
     assert x[[1, 3], :].numpy().tolist() == a[[1, 3]].tolist()
     assert x[[1, 3], [0, 4]].device == "cuda-emu"
+    for made, want in ((weft.take(x, [0, 2, 0], 1), numpy.take(a, [0, 2, 0], 1)),
+                       (weft.take_along_axis(x, numpy.argsort(a, 1), 1), numpy.sort(a, 1)),
+                       (weft.pad(x, ((1, 2), (0, 3)), "reflect"), numpy.pad(a, ((1, 2), (0, 3)), "reflect")),
+                       (weft.einsum("ii->i", x[:3, :3]), numpy.einsum("ii->i", a[:3, :3]))):
+        assert made.device == "cuda-emu" and made.to_device("cpu").tolist() == want.tolist()
     x[[0, 0], [1, 1]] = [5, 6]
     assert x.numpy()[0, 1] == 6
 

@@ -31,6 +31,12 @@ def operand(x: Any) -> Any:
     return x if isinstance(x, Value) else asarray(x)
 
 
+def beside(array: Any, made: Any, given: Any) -> Any:
+    """`made` of `given`, in the memory of the array, if that is an array of Weft and `given` lists or other memory."""
+    moves = isinstance(array, Array) and isinstance(made, Array) and not isinstance(given, Array)
+    return made.to_device(array.device) if moves else made
+
+
 def _outside(dtype: DType, bound: Any) -> int:
     """-1 if a bound is an int below all numbers of a dtype of integers, 1 if above, else 0."""
     if dtype.kind not in "iu" or not isinstance(bound, int):

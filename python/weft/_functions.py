@@ -5,7 +5,7 @@ import math
 import operator
 
 from . import _weft
-from ._arrays import clip, full, operand, round
+from ._arrays import beside, clip, full, operand, round
 from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique, _vecdot
 from ._c_functions import flatnonzero, iota, linspace, min_max, sort
 from ._c_functions import tile as _tile
@@ -339,12 +339,13 @@ def take(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex | None = None
     array = operand(array)
     if axis is None:
         array, axis = ravel(array), 0
-    return array[(slice(None),) * axis_of(axis, array.ndim) + (asarray(indices),)]
+    return array[(slice(None),) * axis_of(axis, array.ndim) + (beside(array, asarray(indices), indices),)]
 
 
 def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = -1) -> Array:
     """For each index of `indices` the element at this index of its line along the axis; argsort gives such indices."""
-    array, indices = operand(array), asarray(indices)
+    array = operand(array)
+    indices = beside(array, asarray(indices), indices)
     axis = axis_of(axis, array.ndim)
     key = tuple(indices if d == axis else iota((n,) + (1,) * (array.ndim - 1 - d)).to_device(indices.device)
                 for d, n in enumerate(array.shape))
@@ -409,7 +410,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", constant_value
                 shape = tuple(len(added) if d == axis else extent for d, extent in enumerate(array.shape))
                 parts.insert(place, full(shape, constant_values, array.dtype, device))
             elif added:
-                parts.insert(place, take(array, asarray(_places(own, n, added)), axis))
+                parts.insert(place, take(array, _places(own, n, added), axis))
         array = concatenate(parts, axis) if len(parts) > 1 else array
     return array
 
@@ -539,10 +540,10 @@ def _contract(a: Any, of_a: str, b: Any, of_b: str, kept: set[str]) -> tuple[Any
     def folded(x: Any, of_x: str, *groups: list[str]) -> Any:
         order = [of_x.index(label) for group in groups for label in group]
         x = x.transpose(order) if len(order) > 1 else x
-        return x.reshape(tuple(extent[label] for label in groups[0])
-                         + tuple(math.prod(extent[label] for label in group) for group in groups[1:]))
+        return x.reshape(tuple(math.prod(extent[label] for label in group) for group in groups))
 
-    made = matmul(folded(a, of_a, shared, rows, summed), folded(b, of_b, shared, summed, columns))
+    batch = [shared] if shared else []
+    made = matmul(folded(a, of_a, *batch, rows, summed), folded(b, of_b, *batch, summed, columns))
     labels = shared + rows + columns
     return made.reshape(tuple(extent[label] for label in labels)), "".join(labels)
 
@@ -568,12 +569,12 @@ def einsum(subscripts: str, *operands: ArrayLike) -> Array:
             elif n not in (1, extent[label]):
                 raise ShapeError(f"einsum: {subscripts!r}: an axis has {extent[label]} and {n} elements")
     for k, x in enumerate(arrays):
-        # An axis with one element, for more in other operands, is left out. Of an axis that is named twice the diagonal is.
+        # An axis with one element, for more in other operands, is left out. The diagonal stands for an axis named twice.
         x = x[tuple(0 if n != extent[label] else slice(None) for label, n in zip(terms[k], x.shape))] if x.ndim else x
         term = "".join(label for label, n in zip(terms[k], arrays[k].shape) if n == extent[label])
         while (twice := next((label for label in term if term.count(label) > 1), None)) is not None:
             first, second = term.index(twice), term.rindex(twice)
-            at = arange(extent[twice], dtype=_weft.i64)
+            at = beside(x, arange(extent[twice], dtype=_weft.i64), None)
             x = moveaxis(x, (first, second), (0, 1))[at, at]
             term = twice + "".join(label for d, label in enumerate(term) if d not in (first, second))
         arrays[k], terms[k] = x, term

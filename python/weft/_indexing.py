@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 
 from . import _weft
-from ._arrays import has_buffer
+from ._arrays import beside, has_buffer
 from ._c_functions import _assign_where, argsort, compress, flatnonzero, iota, min_max
 from ._functions import unravel_index
 from ._shapes import broadcast_shapes
@@ -45,17 +45,11 @@ def _as_index(part: Any) -> Any:
     return made.item() if made.ndim == 0 and made.dtype.kind != "b" else made
 
 
-def _beside(array: Array, index: Any, part: Any) -> Any:
-    """An index of lists or other memory of the host where the array is."""
-    moves = isinstance(array, Array) and isinstance(index, Array) and not isinstance(part, Array)
-    return index.to_device(array.device) if moves else index
-
-
 class _Split:
     """The view of a key, its indices, and where they stand."""
 
     def __init__(self, array: Array, key: Any) -> None:
-        parts = [p if _is_basic(p) else _beside(array, _as_index(p), p)
+        parts = [p if _is_basic(p) else beside(array, _as_index(p), p)
                  for p in (key if isinstance(key, tuple) else (key,))]
         named = sum(0 if p is None or p is Ellipsis else p.ndim if _is_mask(p) else 1 for p in parts)
         if sum(p is Ellipsis for p in parts) > 1:
