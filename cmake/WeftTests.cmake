@@ -140,7 +140,10 @@ set(weft_replace_libc test_after_failure test_each test_io_distributed_zarr test
 function(weft_internal target)
     weft_flags(${target})
     if(WEFT_SANITIZE AND NOT WEFT_FUZZ)
-        target_compile_options(${target} PRIVATE -O1 -fno-sanitize=undefined)
+        target_compile_options(${target} PRIVATE -O0 -fno-sanitize=undefined)
+        if(WEFT_SANITIZE MATCHES thread) # which watches each local variable of code that is not optimised
+            target_compile_options(${target} PRIVATE -O1)
+        endif()
     elseif(CMAKE_BUILD_TYPE STREQUAL Release)
         target_compile_options(${target} PRIVATE -O1)
     endif()
