@@ -31,9 +31,8 @@ function(weft_sanitize target)
         string(JOIN "," checks ${checks} fuzzer-no-link)
     endif()
     if(checks)
-        # Checks of each pointer that is computed double the time to compile; the address sanitizer sees its use.
-        target_compile_options(${target} PRIVATE -fsanitize=${checks} -fno-omit-frame-pointer -fno-sanitize-recover=undefined
-                                                 -fno-sanitize=null,object-size,pointer-overflow)
+        target_compile_options(${target} PRIVATE -fsanitize=${checks} -fno-omit-frame-pointer
+                                                 -fno-sanitize-recover=undefined)
         target_link_options(${target} PRIVATE -fsanitize=${checks})
     endif()
 endfunction()

@@ -40,7 +40,7 @@
 #   failures            The test makes allocations or calls of the system fail, or feeds broken input. Such tests are
 #                       long, too, but the address sanitizer runs them.
 #   values              The test compares many values. The address sanitizer does not see its run on the emulated GPU.
-#   no_llvm             The test is for builds without LLVM, too. The other tests run once more with WEFT_LLVM=none.
+#   no_llvm             The test also runs in a build without the code generator.
 #
 # Besides, a run on the emulated GPU has the label `emulated`; the two other kinds of runs, `driver` and `baseline`. The
 # word `devices` is a label, too.
@@ -140,10 +140,11 @@ set(weft_replace_libc test_after_failure test_each test_io_distributed_zarr test
 function(weft_internal target)
     weft_flags(${target})
     if(WEFT_SANITIZE AND NOT WEFT_FUZZ)
-        target_compile_options(${target} PRIVATE -O0 -fno-sanitize=undefined)
-        if(WEFT_SANITIZE MATCHES thread) # which watches each local variable of code that is not optimised
-            target_compile_options(${target} PRIVATE -O1)
+        set(level -O0)
+        if(WEFT_SANITIZE MATCHES thread) # it watches each local variable of code that is not optimised
+            set(level -O1)
         endif()
+        target_compile_options(${target} PRIVATE ${level} -fno-sanitize=undefined)
     elseif(CMAKE_BUILD_TYPE STREQUAL Release)
         target_compile_options(${target} PRIVATE -O1)
     endif()

@@ -129,7 +129,7 @@ static void test_many_threads(void **state)
     if (wf_get_threads(ctx) < 2)
         skip();
     static const int threads[] = { 1, 2, 3, 7 };
-    for (int k = TEST_SANITIZED ? 2 : 0; k < 4; ++k) {
+    for (int k = TEST_RACES ? 2 : 0; k < 4; ++k) {
         wf_set_threads(ctx, threads[k]);
         for (int m = 0; m < 4; ++m) {
             check(WF_JOIN_ADD, modes[m], WF_I64, 300007, 5, false, 1);
@@ -304,7 +304,7 @@ static void test_reproducible(void **state)
     static const char *const isa[] = { "", "avx2", "sse4.2" };
     float *x = floats(N, 11, 3.0);
     double want[2 * MOST], got[2 * MOST];
-    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t += TEST_EVERY)
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t += TEST_RACES ? 5 : 1)
         for (size_t b = 0; b < sizeof bins / sizeof *bins; ++b) {
             size_t bytes = (size_t)bins[b] * wf_dtype_size(dtypes[t]);
             float_sums(ctx, dtypes[t], bins[b], x, N, want);
@@ -331,7 +331,7 @@ static void test_several(void **state)
     (void)state;
     static const wf_dtype dtypes[] = { WF_F32, WF_C64, WF_I32 };
     int64_t n = sized(400000, 3000), points = sized(300000, 2000);
-    for (int t = 0; t < 3; t += TEST_SANITIZED ? 2 : 1)
+    for (int t = 0; t < 3; t += TEST_RACES ? 2 : 1)
         for (int by_hand = 0; by_hand < 2; ++by_hand) {
             double *want = calloc((size_t)n, sizeof *want);
             wf_array *a = wf_full(ctx, dtypes[t], WF_SHAPE(n), 2);

@@ -34,14 +34,14 @@ static void any_number_of_ranks(void **state)
 {
     (void)state;
     static const int ranks[] = { 1, 2, 3, 4, 6, 8 };
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i += TEST_SANITIZED ? 3 : 1)
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i += TEST_RACES ? 3 : 1)
         check(ranks[i], 1, 0, 0, i % 2 ? WF__FENCE_BEFORE : WF__FENCE_BEHIND);
 }
 
 static void other_grids(void **state)
 {
     (void)state;
-    for (int cut = 1; cut <= 3; cut += TEST_EVERY)
+    for (int cut = 1; cut <= 3; cut += TEST_RACES ? 3 : 1)
         check(4, 1, 0, cut, WF__FENCE_BEHIND);
     check(4, 1, 0, 2, WF__FENCE_BEFORE); /* here parts of rows begin at elements of memory */
 }
@@ -49,7 +49,7 @@ static void other_grids(void **state)
 static void interpreted(void **state)
 {
     (void)state;
-    if (!TEST_SANITIZED)
+    if (!TEST_RACES)
         check_on(WF_INTERP, 4, 1, 0, 0, WF__FENCE_BEHIND);
     check_on(WF_INTERP, 3, 1, 0, 2, WF__FENCE_BEFORE);
 }

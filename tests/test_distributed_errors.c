@@ -441,13 +441,14 @@ static wf_status launch_with_failure(wf_ranks *ranks, void *user)
 static void memory_fails(void **state)
 {
     (void)state;
+    const long step = TEST_RACES ? 11 : TEST_EVERY;
     long failures = 0, ended = 0;
     failing none = { .rank = -1 };
     assert_int_equal(wf_ranks_threads(3, launch_with_failure, &none, NULL, NULL), WF_OK);
     for (int launch = 0; launch < LAUNCHES - 1; launch += 2)
         for (int me = 0; me < 3; ++me) {
             bool more = true;
-            for (long after = 0; more; after += TEST_SANITIZED ? 11 : 1) {
+            for (long after = 0; more; after += step) {
                 failing f = { .rank = me, .after = after, .launch = launch, .sum = none.sum };
                 wf_ranks_threads_options o = { .size = sizeof o, .seed = 1 + (uint64_t)after };
                 wf_ranks_error e = { 0 };
@@ -460,7 +461,7 @@ static void memory_fails(void **state)
                              wf_status_name(status), (int)e.rank, e.text);
             }
         }
-    assert_true(failures > (TEST_SANITIZED ? 9 : 100));
+    assert_true(failures > 100 / step);
     assert_true(ended < failures / 7);
 }
 

@@ -489,21 +489,21 @@ static void any_number_of_ranks(void **state)
 {
     (void)state;
     static const int ranks[] = { 1, 2, 3, 5, 8 };
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i += TEST_SANITIZED ? 3 : 1)
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i += TEST_RACES ? 3 : 1)
         check(ranks[i], 1, 0, WF_INTERP, i % 2 ? WF__FENCE_BEFORE : WF__FENCE_BEHIND);
 }
 
 static void other_grids(void **state)
 {
     (void)state;
-    for (int cut = 1; cut <= 3; cut += TEST_EVERY)
+    for (int cut = 1; cut <= 3; cut += TEST_RACES ? 3 : 1)
         check(4, 1, cut, WF_INTERP, WF__FENCE_BEHIND);
 }
 
 static void compiled_code(void **state)
 {
     (void)state;
-    if (!TEST_SANITIZED)
+    if (!TEST_RACES)
         check(4, 1, 0, WF_CPU, WF__FENCE_BEHIND);
     check(2, 2, 2, WF_CPU, WF__FENCE_NONE);
 }

@@ -309,7 +309,7 @@ static void memory_fails(void **state)
     wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
     wf_array *x = alone(ctx);
     /* The thread sanitizer sees the same messages in all of them, and in each failure. */
-    const size_t count = TEST_EVERY > 3 ? 1 : sizeof functions / sizeof *functions;
+    const size_t count = TEST_RACES ? 1 : sizeof functions / sizeof *functions;
     for (size_t k = 0; k < count; ++k) {
         if ((functions[k].of == orthonormal_of || functions[k].of == determinant_of) && !has_lapack(x))
             continue;
@@ -318,7 +318,7 @@ static void memory_fails(void **state)
         assert_non_null(want);
         f.bytes = (size_t)wf_array_count(want) * wf_dtype_size(wf_array_dtype(want));
         assert_int_equal(wf_map(want, &f.want, NULL), WF_OK);
-        fail_each(&f, functions[k].name, functions[k].step * (TEST_EVERY > 3 ? 5 : 1), functions[k].part);
+        fail_each(&f, functions[k].name, functions[k].step * (TEST_RACES ? 5 : 1), functions[k].part);
         wf_release(want);
     }
     wf_release(x);

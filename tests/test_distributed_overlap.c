@@ -139,7 +139,7 @@ static void same_bits(void **state)
 {
     (void)state;
     for (int ranks = 2; ranks <= 4; ++ranks)
-        for (int cut = TEST_SANITIZED ? ranks % 2 : 0; cut <= 3; cut += TEST_SANITIZED ? 2 : 1)
+        for (int cut = TEST_RACES ? ranks % 2 : 0; cut <= 3; cut += TEST_RACES ? 2 : 1)
             distributed_check(cases, WF__COUNT(cases), ranks, 1 + (ranks + cut) % 2, cut, WF_CPU, WF__FENCE_BEHIND);
     distributed_check(cases, WF__COUNT(cases), 8, 1, 0, WF_CPU, WF__FENCE_BEFORE);
     distributed_check(cases, WF__COUNT(cases), 4, 1, 0, WF_INTERP, WF__FENCE_BEHIND);
@@ -372,7 +372,7 @@ static void before_messages(void **state)
         { .shape = WF_SHAPE(30, 20), .grid = { 2, 1 }, .ranks = 2, .threads = 1, .device = WF_CPU, .little = true },
     };
     for (size_t k = 0; k < WF__COUNT(all); ++k)
-        for (uint64_t seed = 0; seed < 4; seed += TEST_EVERY) {
+        for (uint64_t seed = 0; seed < 4; seed += TEST_RACES ? 5 : 1) {
             launches l = all[k];
             const wf_ranks_threads_options o = { .size = sizeof o, .seed = seed };
             wf_ranks_error e = { 0 };

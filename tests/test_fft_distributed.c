@@ -346,14 +346,14 @@ static void any_number_of_ranks(void **state)
 static void other_grids(void **state)
 {
     (void)state;
-    for (int cut = TEST_SANITIZED ? 2 : 1; cut <= 3; ++cut)
+    for (int cut = TEST_RACES ? 2 : 1; cut <= 3; ++cut)
         check(4, cut, cut == 2 ? 2 : 1, 0);
     check(6, 3, 1, 0);
 }
 
 static void compiled_code(void **state)
 {
-    if (TEST_SANITIZED) /* sanitizers learn nothing of the code */
+    if (TEST_EVERY > 1) /* sanitizers learn nothing of the code */
         skip();
     free_alone(state);
     device = WF_CPU;

@@ -272,7 +272,7 @@ static void stores_have_the_bytes_of_one_process(void **state)
         job again = j;
         j.values = map(whole);
         again.values = map(loaded);
-        for (int ranks = 1; ranks <= RANKS; ranks += ranks < 5 && !TEST_SANITIZED ? 1 : 3)
+        for (int ranks = 1; ranks <= RANKS; ranks += ranks < 5 && !TEST_RACES ? 1 : 3)
             for (int how = 0; how < CUTS; how++) {
                 j.cut = (cut)how;
                 run(save_blocks, &j, ranks, ranks == 3 ? 7 : 0);

@@ -16,7 +16,7 @@ static void run(const named_check *c, int n, uint64_t seed)
 static void at_once(void **state)
 {
     (void)state;
-    for (int n = 1; n <= 9; n += n > 2 && TEST_EVERY > 3 ? 3 : 1)
+    for (int n = 1; n <= 9; n += n > 2 && TEST_RACES ? 3 : 1)
         for (const named_check *c = rank_checks; c->name; c++)
             run(c, n, 0);
 }
@@ -24,7 +24,7 @@ static void at_once(void **state)
 static void in_turns(void **state)
 {
     (void)state;
-    for (int n = TEST_EVERY > 3 ? 5 : 1; n <= 9; n += TEST_EVERY > 3 ? 3 : 1)
+    for (int n = TEST_RACES ? 5 : 1; n <= 9; n += TEST_RACES ? 3 : 1)
         for (const named_check *c = rank_checks; c->name; c++)
             run(c, n, (uint64_t)n);
 }

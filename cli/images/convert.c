@@ -99,19 +99,19 @@ int run_convert(const command *self, int argc, char **argv)
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
     facts f = { .store_as = WF_STORED_DEFAULT };
     wf_meta compression = { .size = sizeof compression };
-    const char *file[2] = { NULL, NULL };
+    const char *file[2], *out = NULL;
     wf_movie how = { .size = 0 };
-    int o;
+    int files = 0, o;
     while ((o = next_argument(&a)) != ARG_END) {
-        if ((o == ARG_OPERAND || o == OUT) && file[0] && file[1])
+        if (o == ARG_OPERAND && files == 2)
             return misused(self, "'%s': two files, from and to", a.value);
         if (o == ARG_OPERAND)
-            file[file[0] ? 1 : 0] = a.value;
+            file[files++] = a.value;
         else if (o == OUT)
-            file[1] = a.value;
+            out = a.value;
         else if (o < 0)
             return ended(o);
-        else if (o >= FACT && o < LZW && take_fact(self, &f, o - FACT, a.value) != EXIT_OK)
+        else if (o < LZW && take_fact(self, &f, o - FACT, a.value) != EXIT_OK)
             return EXIT_USAGE;
         else if (o >= MOVIE && take_movie(self, &how, o - MOVIE, a.value) != EXIT_OK)
             return EXIT_USAGE;
@@ -119,7 +119,11 @@ int run_convert(const command *self, int argc, char **argv)
         compression.deflate = compression.deflate || o == DEFLATE;
         compression.zstd = compression.zstd || o == ZSTD;
     }
-    if (!file[0] || !file[1])
+    if (out && files == 2)
+        return misused(self, "-o %s: '%s' is the name of the new file already", out, file[1]);
+    if (out)
+        file[files++] = out;
+    if (files < 2)
         return misused(self, "two files are needed, from and to");
     wf_context *ctx = open_context(&a);
     if (!ctx)

@@ -12,7 +12,7 @@ from ._c_functions import tile as _tile
 from ._c_gradients import _check_lent
 from ._shapes import axes_of, axis_of
 from ._values import matmul as matmul_of_values
-from ._weft import ArgumentError, Array, ShapeError, Value, Variable, asarray, empty, ops
+from ._weft import ArgumentError, Array, Graph, ShapeError, Value, Variable, asarray, empty, ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -352,34 +352,33 @@ def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = 
     return array[key]
 
 
-def _pairs(what: str, widths: Any, rank: int) -> list[tuple[int, int]]:
-    """Two numbers for each axis: one for all, two for all, or a pair, or the one pair, for each axis."""
-    if not isinstance(widths, (tuple, list)):
-        widths = (widths, widths)
-    if len(widths) == 2 and not any(isinstance(w, (tuple, list)) for w in widths):
+def _pad_widths(widths: Any, rank: int) -> list[tuple[int, int]]:
+    """(before, behind) for each axis: widths are a number or a pair for all axes, or one of these for each axis."""
+    if not isinstance(widths, (tuple, list)) or (
+        len(widths) == 2 and not any(isinstance(w, (tuple, list)) for w in widths)
+    ):
         widths = [widths]
     pairs = [w if isinstance(w, (tuple, list)) else (w, w) for w in widths]
     if len(pairs) == 1:
         pairs = pairs * rank
     if len(pairs) != rank or any(len(pair) != 2 for pair in pairs):
-        raise ShapeError(f"{what}: pad_width is a number, a pair (before, behind), or one pair for each of {rank} axes")
+        raise ShapeError(f"pad: pad_width is a number, a pair (before, behind), or one pair for each of {rank} axes")
     made = [(operator.index(before), operator.index(behind)) for before, behind in pairs]
     if any(width < 0 for pair in made for width in pair):
-        raise ValueError(f"{what}: pad_width is negative")
+        raise ValueError("pad: pad_width is negative")
+    return made
+
+
+def _read_around(array: Array, widths: list[tuple[int, int]], border: str, outside: Any = None) -> Array:
+    """The array with more elements around it, by a border mode; for "value" with `outside` there."""
+    graph = Graph()
+    shape = tuple(before + n + behind for n, (before, behind) in zip(array.shape, widths))
+    made = graph.read(array, [graph.iota(shape, d) - before for d, (before, _) in enumerate(widths)], border, outside).keep()
+    graph.run()
     return made
 
 
 _PAD_MODES = {"constant": "value", "edge": "clamp", "reflect": "reflect", "symmetric": "mirror", "wrap": "periodic"}
-
-
-def _places(mode: str, n: int, places: range) -> list[int]:
-    """The elements of n that stand for these places of an axis, as border modes have it."""
-    if mode == "clamp":
-        return [min(max(i, 0), n - 1) for i in places]
-    if mode == "periodic":
-        return [i % n for i in places]
-    period = 2 * n if mode == "mirror" else max(2 * n - 2, 1)
-    return [min(i % period, (period - (mode == "mirror")) - i % period) for i in places]
 
 
 def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", constant_values: complex = 0) -> Array:
@@ -393,25 +392,24 @@ def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", constant_value
     [1, 1, 2, 3, 3, 3]
     """
     array = operand(array)
-    own = _PAD_MODES.get(mode, mode if mode in _PAD_MODES.values() else None)
-    if own is None:
+    border = _PAD_MODES.get(mode, mode if mode in _PAD_MODES.values() else None)
+    if border is None:
         raise ValueError(f"pad: mode is one of {', '.join(_PAD_MODES)}, not {mode!r}")
-    device = None if isinstance(array, Value) else array.device
-    widths = _pairs("pad", pad_width, array.ndim)
+    widths = _pad_widths(pad_width, array.ndim)
+    for axis, (n, width) in enumerate(zip(array.shape, widths)):
+        if border != "value" and not n and any(width):
+            raise ShapeError(f"pad: axis {axis} has no elements, of which mode {mode!r} needs one")
     if not any(map(any, widths)):
         return array if isinstance(array, Value) else array.copy()
-    for axis, (before, behind) in enumerate(widths):
-        n = array.shape[axis]
-        if not n and before + behind and own != "value":
-            raise ShapeError(f"pad: axis {axis} has no elements, of which mode {mode!r} needs one")
-        parts = [array]
-        for place, added in ((0, range(-before, 0)), (2, range(n, n + behind))):
-            if added and own == "value":
-                shape = tuple(len(added) if d == axis else extent for d, extent in enumerate(array.shape))
-                parts.insert(place, full(shape, constant_values, array.dtype, device))
-            elif added:
-                parts.insert(place, take(array, _places(own, n, added), axis))
-        array = concatenate(parts, axis) if len(parts) > 1 else array
+    if not isinstance(array, Value):
+        return _read_around(array, widths, border, constant_values if border == "value" else None)
+    for axis, width in enumerate(widths):
+        if border == "value":
+            shapes = [array.shape[:axis] + (n,) + array.shape[axis + 1:] for n in width]
+            before, behind = (full(shape, constant_values, array.dtype) for shape in shapes)
+            array = concatenate([before, array, behind], axis)
+        elif any(width):
+            array = take(array, _read_around(iota(array.shape[axis]), [width], border), axis)
     return array
 
 

@@ -107,6 +107,13 @@ def _checked(what: str, x: Any) -> Array:
     return array
 
 
+def _watched(what: str, x: Any) -> Array:
+    """A copy of an argument, in memory that nothing else names, so that other uses of the argument are constants.
+
+    Its elements are distinct, also where those of the argument share memory, as in broadcast arrays."""
+    return _checked(what, x).copy()
+
+
 def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
     """A copy of nested dicts, lists and tuples, in which `change` has been called for each part."""
     if isinstance(x, dict):
@@ -167,6 +174,9 @@ class _Derivative(_Hiding):
                                 f"{len(args)} arguments by position")
         return places
 
+    def named(self, place: int) -> str:
+        return f"{self.who}: argument {place} of {self.name}"
+
     def parts(self, result: Any) -> tuple[Any, Any]:
         """The loss, and what else the function returns."""
         aux = None
@@ -195,7 +205,7 @@ class _Derivative(_Hiding):
     def derived(self, args: Any, keywords: Any) -> tuple[Any, Any, Any]:
         """The loss, what else the function returns, and the derivatives."""
         places, args = self.places(args), list(args)
-        found = [(f"{self.who}: argument {place} of {self.name}" + (f", at {at}," if at else ""), part)
+        found = [(self.named(place) + (f", at {at}," if at else ""), part)
                  for place in places for at, part in _parts(args[place])]
         if not found:
             raise TypeError(f"{self.who}: the arguments of {self.name} that it is differentiated by hold no arrays")
@@ -216,9 +226,7 @@ class _Derivative(_Hiding):
         elif _c._notes():
             loss, aux, grads = self.in_one_launch([_checked(*part) for part in found], call)
         else:
-            # Copies, in memory that nothing else names: other uses of the arguments are constants. The elements of a
-            # copy are distinct, also where those of the argument share memory, as in broadcast arrays.
-            wrt = [_checked(*part).copy() for part in found]
+            wrt = [_watched(*part) for part in found]
             with tape(*wrt) as noted:
                 loss, aux = call(wrt)
                 if isinstance(loss, Value):
@@ -430,7 +438,7 @@ def vjp(outs: Any, *args: Any, **keywords: Any) -> Any:
         raise TypeError("weft.vjp takes a function and its arguments by position")
     if _graph_of(args) is not None or _c._notes():
         return _vjp_recorded(outs, args)
-    wrt = [_checked(f"weft.vjp: argument {place}", x).copy() for place, x in enumerate(args)]
+    wrt = [_watched(f"weft.vjp: argument {place}", x) for place, x in enumerate(args)]
     with tape(*wrt) as noted:
         made = outs(*wrt)
         results = [asarray(x) for x in (made if isinstance(made, (tuple, list)) else [made])]
@@ -503,7 +511,7 @@ class _Jacobian(_Derivative):
         places, given = self.places(args), list(args)
         if _c._notes() or any(isinstance(x, Value) for x in args):
             raise UnsupportedError("weft.jacobian within a tape or another derivative; weft.vjp and weft.jvp are possible there")
-        wrt = [_checked(f"{self.who}: argument {place} of {self.name}", given[place]).copy() for place in places]
+        wrt = [_watched(self.named(place), given[place]) for place in places]
         for place, array in zip(places, wrt):
             given[place] = array
         with tape(*wrt) as noted:

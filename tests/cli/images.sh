@@ -211,6 +211,7 @@ prints '2' calc 'sum(a)' a=half.npy
 refuses 1 'movie.group is 2 (the file has 1 frames' "$WEFT" convert four.eer out.mrc --group 2
 "$WEFT" convert waves.mrc waves.zarr --deflate
 "$WEFT" convert waves.zarr -o waves2.mrc
+refuses 2 "'b.mrc' is the name of the new file already" "$WEFT" convert waves.mrc b.mrc -o c.mrc
 below 1e-12 calc 'max(abs(a - b))' a=waves.mrc b=waves2.mrc
 "$WEFT" info waves.zarr | grep -q '^waves.zarr: Zarr, 48 x 64 f32$' || die "info: $("$WEFT" info waves.zarr)"
 "$WEFT" convert waves.mrc waves.zarr 2> /dev/null && die 'convert replaced a folder'
